@@ -1,0 +1,2 @@
+// Package integration holds black-box tests.
+package integration
