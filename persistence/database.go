@@ -1,0 +1,131 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// DefaultCommitTimeout bounds the wait for the answer to COMMIT. It is long,
+// since an unknown outcome is worse than a slow one.
+const DefaultCommitTimeout = 30 * time.Second
+
+// Database runs transactions on one pool. It is safe for concurrent use. Two
+// Databases in one process do not see each other's transactions, even on one
+// context.
+type Database struct {
+	pool          *sqlx.DB
+	commitTimeout time.Duration
+	prepare       bool
+
+	mu         sync.Mutex
+	statements map[string]*Statement
+}
+
+// Option configures a Database.
+type Option func(*Database)
+
+// CommitTimeout sets how long to wait for the answer to COMMIT before its
+// outcome counts as unknown; default DefaultCommitTimeout.
+func CommitTimeout(d time.Duration) Option {
+	return func(db *Database) { db.commitTimeout = d }
+}
+
+// WithoutPreparedStatements sends every statement as text, as PgBouncer in
+// transaction mode needs it. It costs a round trip per statement with
+// arguments.
+func WithoutPreparedStatements() Option {
+	return func(db *Database) { db.prepare = false }
+}
+
+// New returns a Database on pool. The pool stays the caller's: New opens
+// nothing, and nothing here closes it.
+func New(pool *sqlx.DB, opts ...Option) *Database {
+	db := &Database{pool: pool, commitTimeout: DefaultCommitTimeout, prepare: true, statements: map[string]*Statement{}}
+	for _, o := range opts {
+		o(db)
+	}
+	return db
+}
+
+// Pool returns the pool, for reading and for its settings. No write of the
+// kernel goes through it: on a dropped connection database/sql with lib/pq
+// silently repeats a statement outside a transaction (tried: two rows, no
+// error).
+func (db *Database) Pool() *sqlx.DB { return db.pool }
+
+// TxOptions says what an operation asks of its transaction.
+type TxOptions struct {
+	ReadOnly  bool
+	Isolation sql.IsolationLevel
+}
+
+type txKey struct{ db *Database }
+
+// Current returns the active transaction that ctx carries.
+func (db *Database) Current(ctx context.Context) (*Transaction, bool) {
+	t, ok := ctx.Value(txKey{db}).(*Transaction)
+	if !ok || t.hasEnded() {
+		return nil, false
+	}
+	return t, true
+}
+
+// Bind returns a context that carries t.
+func (db *Database) Bind(ctx context.Context, t *Transaction) context.Context {
+	return context.WithValue(ctx, txKey{db}, t)
+}
+
+// Required runs f in the transaction that ctx carries, or else in a new one that
+// it commits if f returns nil and rolls back otherwise, also when f panics or
+// ends its goroutine.
+//
+// In a joined transaction an error of f, or its panic, marks the transaction
+// rollback-only: what f had written cannot be committed by an owner that
+// swallows the error; the owner then gets ErrRollbackOnly.
+func (db *Database) Required(ctx context.Context, o TxOptions, f func(context.Context, *Transaction) error) error {
+	if t, ok := db.Current(ctx); ok {
+		return t.join(ctx, o, f)
+	}
+	t, err := db.Begin(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()
+	if err := f(db.Bind(ctx, t), t); err != nil {
+		return err
+	}
+	return t.Commit(ctx)
+}
+
+// Begin opens a transaction on a connection of its own. Waiting for the
+// connection ends with ctx; after that a cancelled ctx ends the statements that
+// it is passed to, but never rolls back underneath running code: the transaction
+// lives until Commit or Rollback.
+func (db *Database) Begin(ctx context.Context, o TxOptions) (*Transaction, error) {
+	for attempt := 1; ; attempt++ {
+		conn, err := db.pool.Connx(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("open transaction: get connection: %w", err)
+		}
+		tx, err := conn.BeginTxx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: o.ReadOnly, Isolation: o.Isolation})
+		if err == nil {
+			return &Transaction{db: db, conn: conn, tx: tx, opts: o}, nil
+		}
+		_ = conn.Close()
+		// BEGIN has no effect that could be repeated, so a connection that went
+		// stale in the pool (a restarted server leaves a pool of them) is
+		// replaced; each such connection is discarded, so this ends.
+		if !IsConnectionError(err) || attempt > maxStale || ctx.Err() != nil {
+			return nil, fmt.Errorf("open transaction: %w", err)
+		}
+	}
+}
+
+// maxStale bounds how many stale connections one Begin discards: more than a
+// pool of usual size holds.
+const maxStale = 256

@@ -1,0 +1,216 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// Transaction is one transaction on one connection. Owner and participants
+// share it. Its methods are safe for concurrent use; statements run one after
+// another.
+type Transaction struct {
+	db   *Database
+	conn *sqlx.Conn
+	tx   *sqlx.Tx
+	opts TxOptions
+
+	mu           sync.Mutex
+	ended        bool
+	rollbackOnly error
+	failed       error      // the first error that keeps the transaction from committing
+	rows         *sqlx.Rows // the last rows handed out: their error shows only later
+	afterCommit  []func()
+}
+
+// IsReadOnly says whether the transaction was opened read-only.
+func (t *Transaction) IsReadOnly() bool { return t.opts.ReadOnly }
+
+// SetRollbackOnly marks the transaction: Commit will roll it back and return
+// ErrRollbackOnly with the first cause.
+func (t *Transaction) SetRollbackOnly(cause error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rollbackOnly == nil {
+		t.rollbackOnly = cause
+	}
+}
+
+// AfterCommit has f called once the transaction is known to be committed, and
+// not at all otherwise; in the order of the calls, on the goroutine of Commit.
+func (t *Transaction) AfterCommit(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.afterCommit = append(t.afterCommit, f)
+}
+
+// join runs f as a participant.
+func (t *Transaction) join(ctx context.Context, o TxOptions, f func(context.Context, *Transaction) error) error {
+	if err := t.offers(o); err != nil {
+		return err
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			t.SetRollbackOnly(errors.New("a participant panicked or ended its goroutine"))
+		}
+	}()
+	err := f(ctx, t)
+	returned = true
+	if err != nil {
+		t.SetRollbackOnly(err)
+	}
+	return err
+}
+
+// offers returns ErrIncompatible if the transaction has less than o asks for.
+func (t *Transaction) offers(o TxOptions) error {
+	if t.opts.ReadOnly && !o.ReadOnly {
+		return fmt.Errorf("%w: it is read-only and the operation may write", ErrIncompatible)
+	}
+	if o.Isolation > t.opts.Isolation && o.Isolation > sql.LevelReadCommitted {
+		return fmt.Errorf("%w: it runs %s and the operation wants %s", ErrIncompatible, t.opts.Isolation, o.Isolation)
+	}
+	return nil
+}
+
+// usable returns an error if no statement can be sent.
+func (t *Transaction) usable() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return ErrEnded
+	}
+	return nil
+}
+
+func (t *Transaction) hasEnded() bool { return t.usable() != nil }
+
+// note remembers the first error that keeps the transaction from committing,
+// and returns err.
+func (t *Transaction) note(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.harvest()
+	t.keep(err)
+	return err
+}
+
+func (t *Transaction) keep(err error) {
+	if err != nil && t.failed == nil && poisons(err) {
+		t.failed = err
+	}
+}
+
+// harvest notes the error of the rows last handed out: the caller that closed
+// them may have swallowed it.
+func (t *Transaction) harvest() {
+	if t.rows != nil {
+		t.keep(t.rows.Err())
+	}
+}
+
+// Commit commits, unless the transaction is rollback-only or was aborted, or ctx
+// is done: then it rolls back and returns why. It returns an error that wraps
+// ErrUnknownOutcome where COMMIT was sent and its outcome is not known; every
+// other error means that nothing was committed.
+func (t *Transaction) Commit(ctx context.Context) error {
+	if err := t.refuseCommit(ctx); err != nil {
+		t.Rollback()
+		return err
+	}
+	hooks, ok := t.end()
+	if !ok {
+		return ErrEnded
+	}
+	if err := t.commit(); err != nil {
+		return err
+	}
+	for _, f := range hooks {
+		f()
+	}
+	return nil
+}
+
+func (t *Transaction) refuseCommit(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return ErrEnded
+	}
+	t.harvest()
+	switch {
+	case t.rollbackOnly != nil:
+		return because(ErrRollbackOnly, t.rollbackOnly)
+	case t.failed != nil:
+		return because(ErrAborted, t.failed)
+	case ctx.Err() != nil:
+		return fmt.Errorf("not committed: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// end marks the transaction as ended and returns its hooks, once.
+func (t *Transaction) end() ([]func(), bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return nil, false
+	}
+	t.ended = true
+	return t.afterCommit, true
+}
+
+// commit sends COMMIT and waits for its answer up to the time-out. Behind it
+// the connection goes back when the driver gives it up.
+func (t *Transaction) commit() error {
+	answer := make(chan error, 1)
+	go func() {
+		err := t.tx.Commit()
+		_ = t.conn.Close()
+		answer <- err
+	}()
+	timer := time.NewTimer(t.db.commitTimeout)
+	defer timer.Stop()
+	select {
+	case err := <-answer:
+		return commitError(err)
+	case <-timer.C:
+		return fmt.Errorf("%w: no answer in %v", ErrUnknownOutcome, t.db.commitTimeout)
+	}
+}
+
+// commitError tells known failures from unknown outcomes: known is a non-fatal
+// error of the server, and the server's word that the transaction was already
+// aborted.
+func commitError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, pq.ErrInFailedTransaction),
+		strings.Contains(err.Error(), "commit unexpectedly resulted in rollback"): // pgx.ErrTxCommitRollback
+		return because(ErrAborted, err)
+	case isNonFatal(err):
+		return fmt.Errorf("commit: %w", err)
+	default:
+		return because(ErrUnknownOutcome, err)
+	}
+}
+
+// Rollback rolls back and gives the connection back; after Commit or Rollback it
+// does nothing.
+func (t *Transaction) Rollback() {
+	if _, ok := t.end(); !ok {
+		return
+	}
+	// An error here means a lost connection, whose transaction the server ends.
+	_ = t.tx.Rollback()
+	_ = t.conn.Close()
+}
