@@ -1,0 +1,61 @@
+# Plain `make` prints the targets. CONTRIBUTING.md says more.
+
+# Modules of the workspace, as folders. The tools module is not one of them.
+MODULES = $(shell go list -m -f '{{.Dir}}')
+
+# Arguments for `go test`. Its cache is not for these tests: what they prove
+# depends on files of other modules, on child processes and on the PostgreSQL.
+TESTFLAGS ?= -count=1
+BENCH ?= .
+
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint bench postgres build alone vet race gofumpt staticcheck
+
+help: ## print the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
+
+demo: postgres ## run the sample app's day against a real PostgreSQL
+	go run ./sampleapp demo
+
+test: postgres build alone lint race demo ## prove everything: build, lint, vet for each system, tests with the race detector, demo
+
+lint: gofumpt vet staticcheck ## gofumpt, go vet for each system, staticcheck
+
+bench: postgres ## run the benchmarks (BENCH=pattern)
+	go test -run='^$$' -bench='$(BENCH)' -benchmem -timeout 60m work
+
+postgres: ## find PostgreSQL's server programs, or install them
+	@.ci/postgres
+
+build: ## build every package of the workspace
+	go build work
+
+# Users have no go.work: each module must also build from its own go.mod.
+alone: ## check that each module also builds without the workspace
+	@set -e; for dir in $(MODULES); do \
+		echo "cd $$dir && GOWORK=off go vet ./..."; \
+		(cd "$$dir" && GOWORK=off go vet ./...); \
+	done
+
+vet: ## go vet for Linux, macOS and Windows
+	@set -e; for os in linux darwin windows; do \
+		echo "GOOS=$$os go vet work"; \
+		GOOS=$$os go vet work; \
+	done
+
+race: postgres ## all tests with the race detector
+	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) work
+
+gofumpt: bin/gofumpt
+	@files="$$(bin/gofumpt -l .)" || exit; \
+	[ -z "$$files" ] || { echo "run bin/gofumpt -w on:"; echo "$$files"; exit 1; }
+
+staticcheck: bin/staticcheck
+	bin/staticcheck work
+
+bin/gofumpt: tool = mvdan.cc/gofumpt
+bin/staticcheck: tool = honnef.co/go/tools/cmd/staticcheck
+bin/gofumpt bin/staticcheck: .ci/tools/go.mod .ci/tools/go.sum
+	cd .ci/tools && GOWORK=off go build -o ../../$@ $(tool)
+	@touch $@
