@@ -1,0 +1,58 @@
+// Package mapping maps a plain Go struct, an event, to columns and back:
+// lossless or an error.
+//
+// [NewPlan] looks at a type once and returns its columns, or all reasons why it
+// cannot be stored, each with the path of the field and a way out. The plan then
+// encodes values to driver values and decodes rows without looking up a name. A
+// plan never changes and may be used by several goroutines at once.
+//
+// # Names
+//
+// A column is named like its field, in exact case; the fields of a nested
+// struct, embedded or not, follow the name of their struct and a dot:
+// Address.Street. [Column] gives a field, or a struct and with it everything
+// below, another name. Technical columns begin with @:
+//
+//	@present:Path  is a value there whose parts may all be null
+//	@nanos:Path    what a time has beyond its microseconds, 0 to 999
+//	@offset:Path   its offset from UTC in seconds
+//	@zone:Path     its location's name
+//
+// # Types
+//
+//	bool                          boolean
+//	int8, int16, uint8            smallint
+//	int32, uint16                 integer
+//	int, int64, uint32            bigint
+//	uint, uint64                  numeric(20,0)
+//	float32, float64              real, double precision
+//	string                        text
+//	[]byte                        bytea, nil as null
+//	[16]byte, uuid.UUID           uuid
+//	time.Time                     timestamp with time zone and the three technical columns
+//	time.Duration                 bigint, in nanoseconds
+//	struct                        the columns of its fields
+//	*T, sql.Null[T]               the columns of T, nullable
+//
+// and every named type over one of them, further the older relatives of
+// sql.Null (sql.NullString and so on, uuid.NullUUID). A check holds each column
+// within the range of its Go type where PostgreSQL's is wider, and the columns
+// of a nullable value together.
+//
+// # What is kept
+//
+// Floats keep NaN, ±Inf and the sign of zero; all NaNs are one. A string with
+// NUL or invalid UTF-8 is refused. A nil []byte and an empty one stay apart.
+// The V of an invalid sql.Null is not stored.
+//
+// A time keeps its instant to the nanosecond, its offset and the name of its
+// location, not its monotonic reading. It is read into the location of that
+// name if that still has the offset at that instant, and else into a fixed zone
+// of that name and offset. So the local time of a node becomes, on a node with
+// another local zone, a fixed zone called Local. Times before the year 1 or
+// after the year 9999 (in UTC) are refused: timestamptz could hold more, but
+// lib/pq writes 29 February of year 0 as 1 March, pgx without prepared
+// statements cannot read a year of five digits, and RFC 3339 knows neither.
+//
+// Blank fields (_) are no data and are passed over.
+package mapping

@@ -1,0 +1,149 @@
+package mapping
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/tidings-go/tidings/persistence/schema"
+)
+
+var timeType = reflect.TypeFor[time.Time]()
+
+// timestamp is how an instant is written: by us, in UTC and cut to the
+// microsecond, because PostgreSQL would round, and lib/pq may be told globally
+// (pq.EnableInfinityTs) to write some times as infinity.
+const timestamp = "2006-01-02 15:04:05.000000Z"
+
+var (
+	earliest = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
+)
+
+// timeNode is a time: instant, nanoseconds beyond the microsecond, offset, name
+// of the location.
+type timeNode struct {
+	place
+	validates validation
+}
+
+func (n *timeNode) columns() []schema.Column {
+	return []schema.Column{
+		{Name: n.name, Type: "timestamp with time zone", NotNull: true},
+		{Name: "@nanos:" + n.name, Type: "smallint", NotNull: true},
+		{Name: "@offset:" + n.name, Type: "integer", NotNull: true},
+		{Name: "@zone:" + n.name, Type: "text", NotNull: true},
+	}
+}
+
+func (n *timeNode) checks() []schema.Check {
+	name := "@nanos:" + n.name
+	return []schema.Check{{Name: name, Expression: schema.Quote(name) + " BETWEEN 0 AND 999"}}
+}
+
+func (n *timeNode) encode(v reflect.Value, args []any) ([]any, error) {
+	t := v.Convert(timeType).Interface().(time.Time)
+	if t.Before(earliest) || t.After(latest) {
+		return nil, n.value(fmt.Errorf("%s is out of range", t.UTC().Format(time.RFC3339Nano)),
+			"the years 1 to 9999 (in UTC) can be stored")
+	}
+	_, offset := t.Zone()
+	zone := t.Location().String()
+	if err := checkText(zone); err != nil {
+		return nil, n.value(fmt.Errorf("zone name: %w", err), "give the location a plain name")
+	}
+	if offset < math.MinInt32 || offset > math.MaxInt32 {
+		return nil, n.value(fmt.Errorf("zone offset of %d seconds", offset), "use a real offset from UTC")
+	}
+	instant := t.UTC().Truncate(time.Microsecond).Format(timestamp)
+	return append(args, instant, int64(t.Nanosecond()%1000), int64(offset), zone), nil
+}
+
+func (n *timeNode) decode(row []any, v reflect.Value) error {
+	t, err := rebuildTime(row)
+	if err != nil {
+		return n.rebuild(err)
+	}
+	v.Set(reflect.ValueOf(t).Convert(v.Type()))
+	return nil
+}
+
+func (n *timeNode) validate(v reflect.Value, problems []error) []error {
+	return n.validates.run(n.place, v, problems)
+}
+
+func rebuildTime(row []any) (time.Time, error) {
+	instant, err := asTime(row[0])
+	if err != nil {
+		return instant, err
+	}
+	nanoseconds, err := asInt(row[1])
+	if err == nil && (nanoseconds < 0 || nanoseconds > 999) {
+		err = fmt.Errorf("%d nanoseconds beyond the microsecond", nanoseconds)
+	}
+	if err != nil {
+		return instant, err
+	}
+	offset, err := asInt(row[2])
+	if err != nil {
+		return instant, err
+	}
+	zone, err := asString(row[3])
+	if err != nil {
+		return instant, err
+	}
+	return inZone(instant.Add(time.Duration(nanoseconds)), zone, int(offset)), nil
+}
+
+// inZone gives a time its location: the one of that name, if it has this offset
+// at this instant, else a fixed zone.
+func inZone(t time.Time, zone string, offset int) time.Time {
+	if location := locations.find(zone); location != nil {
+		in := t.In(location)
+		if _, actual := in.Zone(); actual == offset {
+			return in
+		}
+	}
+	return t.In(time.FixedZone(zone, offset))
+}
+
+// locations remembers what the names of locations mean: reading the time zone
+// database costs a file each time. Names come from stored rows, so their number
+// is bounded.
+var locations = &locationCache{known: map[string]*time.Location{}}
+
+const maxLocations = 2000 // the database has some 600 names
+
+type locationCache struct {
+	mu    sync.RWMutex
+	known map[string]*time.Location // nil: no such location
+}
+
+func (c *locationCache) find(name string) *time.Location {
+	switch name {
+	case "":
+		return nil // time.LoadLocation would say UTC
+	case "UTC":
+		return time.UTC
+	case "Local":
+		return time.Local
+	}
+	c.mu.RLock()
+	location, ok := c.known[name]
+	c.mu.RUnlock()
+	if ok {
+		return location
+	}
+	location, err := time.LoadLocation(name)
+	if err != nil {
+		location = nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) < maxLocations {
+		c.known[name] = location
+	}
+	return location
+}
