@@ -80,6 +80,15 @@ func (db *Database) Bind(ctx context.Context, t *Transaction) context.Context {
 	return context.WithValue(ctx, txKey{db}, t)
 }
 
+type readOnlyKey struct{ db *Database }
+
+// IsReadOnly says whether the operation that ctx belongs to declared itself
+// read-only, be it as the owner of the transaction or as a participant.
+func (db *Database) IsReadOnly(ctx context.Context) bool {
+	readOnly, _ := ctx.Value(readOnlyKey{db}).(bool)
+	return readOnly
+}
+
 // Required runs f in the transaction that ctx carries, or else in a new one that
 // it commits if f returns nil and rolls back otherwise, also when f panics or
 // ends its goroutine.
@@ -96,7 +105,11 @@ func (db *Database) Required(ctx context.Context, o TxOptions, f func(context.Co
 		return err
 	}
 	defer t.Rollback()
-	if err := f(db.Bind(ctx, t), t); err != nil {
+	inner := db.Bind(ctx, t)
+	if o.ReadOnly {
+		inner = context.WithValue(inner, readOnlyKey{db}, true)
+	}
+	if err := f(inner, t); err != nil {
 		return err
 	}
 	return t.Commit(ctx)

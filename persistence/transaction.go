@@ -56,6 +56,9 @@ func (t *Transaction) join(ctx context.Context, o TxOptions, f func(context.Cont
 	if err := t.offers(o); err != nil {
 		return err
 	}
+	if o.ReadOnly {
+		ctx = context.WithValue(ctx, readOnlyKey{t.db}, true)
+	}
 	returned := false
 	defer func() {
 		if !returned {

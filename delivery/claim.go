@@ -1,0 +1,230 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tidings-go/tidings/events"
+	"github.com/tidings-go/tidings/persistence"
+)
+
+// claim claims if there is room and reason, and says whether it got jobs.
+//
+// A suspect is claimed alone, with empty buffers, in turn with normal claims:
+// whether it kills its process again is found out with as few neighbours as
+// possible.
+func (c *claimer) claim() bool {
+	if c.mayFind && c.suspect == nil {
+		c.lookForSuspect()
+	}
+	if c.suspectDue && c.normal {
+		if len(c.buffered()) > 0 || c.running >= c.config.Workers {
+			return false
+		}
+		if c.claimSuspect() {
+			return true
+		}
+	}
+	c.normal = true
+	if c.held.After(time.Now()) {
+		return false
+	}
+	return c.claimReady()
+}
+
+func (c *claimer) lookForSuspect() {
+	c.mayFind = false
+	err := c.short(func(ctx context.Context, t *persistence.Transaction) error {
+		return c.q.suspects.QueryOne(ctx, t, []any{c.listeners(c.lanes)}, &c.suspectDue)
+	})
+	if err != nil {
+		c.claimFailed(err)
+	}
+}
+
+func (c *claimer) claimSuspect() bool {
+	c.suspectDue, c.normal = false, false
+	leases := array(c.lanes, func(l *lane) string { return micros(l.lease) })
+	jobs, err := c.take(c.q.claimSuspect, c.listeners(c.lanes), leases)
+	if err != nil {
+		c.claimFailed(err)
+		return false
+	}
+	if len(jobs) > 0 {
+		c.suspect = jobs[0]
+	}
+	return c.accept(jobs) > 0
+}
+
+// claimReady claims for all listeners that may have ready jobs and have room.
+func (c *claimer) claimReady() bool {
+	var lanes []*lane
+	var limits []int
+	for _, l := range c.lanes {
+		if n := c.room(l); n > 0 {
+			lanes, limits = append(lanes, l), append(limits, n)
+		}
+	}
+	if len(lanes) == 0 {
+		return false
+	}
+	jobs, err := c.take(c.q.claim, c.listeners(lanes), array(limits, strconv.Itoa),
+		array(lanes, func(l *lane) string { return micros(l.lease) }))
+	if err != nil {
+		c.claimFailed(err)
+		return false
+	}
+	got := map[*lane]int{}
+	for _, j := range jobs {
+		got[j.lane]++
+	}
+	for i, l := range lanes {
+		l.more = got[l] >= limits[i]
+		l.active = l.more
+	}
+	return c.accept(jobs) > 0
+}
+
+// room returns how many jobs to claim for l. The node keeps about as many jobs
+// ahead as it ends in a poll interval, so that slow listeners do not keep jobs
+// from other nodes, but no more than a batch; busy listeners share them, idle
+// ones are asked for one job at a time.
+func (c *claimer) room(l *lane) int {
+	ahead := min(c.config.Batch, max(2*c.config.Workers, c.pace, c.finished))
+	share := 1
+	if l.active {
+		busy := 0
+		for _, other := range c.lanes {
+			if other.active {
+				busy++
+			}
+		}
+		share = max(1, ahead/busy)
+	}
+	if !l.more || len(l.buffer) > share/2 {
+		return 0
+	}
+	return share - len(l.buffer)
+}
+
+func (c *claimer) listeners(lanes []*lane) string {
+	return array(lanes, func(l *lane) string { return strconv.Itoa(int(l.sub.ID)) })
+}
+
+// take runs a claim statement under a fresh token.
+func (c *claimer) take(s *persistence.Statement, args ...any) ([]*job, error) {
+	token := uuid.New()
+	var jobs []*job
+	err := c.short(func(ctx context.Context, t *persistence.Transaction) error {
+		rows, err := s.Query(ctx, t, append([]any{token.String(), c.node.String()}, args...)...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			j := &job{token: token}
+			var listener int32
+			if err := rows.Scan(&j.id, &j.eventID, &listener, &j.replay, &j.run, &j.attempt, &j.suspect, &j.createdAt); err != nil {
+				return fmt.Errorf("read claimed job: %w", err)
+			}
+			j.lane = c.byID[listener]
+			jobs = append(jobs, j)
+		}
+		return rows.Err()
+	})
+	if errors.Is(err, persistence.ErrUnknownOutcome) {
+		c.lost = append(c.lost, token)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claim jobs: %w", err)
+	}
+	slices.SortFunc(jobs, func(a, b *job) int {
+		return cmp.Or(a.createdAt.Compare(b.createdAt), cmp.Compare(a.id, b.id))
+	})
+	return jobs, nil
+}
+
+// claimFailed has the claim tried again soon.
+func (c *claimer) claimFailed(err error) {
+	c.complain("jobs not claimed", err)
+	for _, l := range c.lanes {
+		l.more = false
+	}
+	if soon := time.Now().Add(claimRetry); soon.Before(c.nextPoll) {
+		c.nextPoll = soon
+	}
+}
+
+// accept loads the events of claimed jobs and puts the jobs into the buffers. A
+// job that cannot be started is disposed of here, without tying up a worker. It
+// returns how many jobs were claimed.
+func (c *claimer) accept(jobs []*job) int {
+	byType := map[*events.Type][]*job{}
+	for _, j := range jobs {
+		if j.attempt > j.lane.policy.MaxAttempts {
+			c.reject(j, failure{kind: FailureAttempts, final: true, unspent: true, err: errExhausted})
+			continue
+		}
+		byType[j.lane.sub.Type] = append(byType[j.lane.sub.Type], j)
+	}
+	for typ, list := range byType {
+		c.load(typ, list)
+	}
+	for _, j := range jobs {
+		if j.event.Event != nil {
+			j.lane.buffer = append(j.lane.buffer, j)
+		}
+	}
+	return len(jobs)
+}
+
+var (
+	errExhausted = errors.New("the process died or was paused in the last attempt")
+	errMissing   = errors.New("the stored event is missing")
+)
+
+// load reads the events of jobs, one query for a type: their rows never change.
+func (c *claimer) load(typ *events.Type, jobs []*job) {
+	numbers := make([]uuid.UUID, len(jobs))
+	for i, j := range jobs {
+		numbers[i] = j.eventID
+	}
+	var found map[uuid.UUID]events.Stored
+	err := c.short(func(ctx context.Context, t *persistence.Transaction) (err error) {
+		found, err = c.bus.Load(ctx, t, typ, numbers)
+		return err
+	})
+	if err != nil && persistence.SQLState(err) == "" {
+		c.claimFailed(fmt.Errorf("load events: %w", err))
+		c.handBack(jobs, claimRetry)
+		return
+	}
+	for _, j := range jobs {
+		stored, ok := found[j.eventID]
+		switch {
+		case err != nil:
+			c.reject(j, failure{kind: FailurePayload, err: fmt.Errorf("load event: %w", err)})
+		case !ok:
+			c.reject(j, failure{kind: FailurePayload, final: true, err: errMissing})
+		case stored.Err != nil:
+			c.reject(j, failure{kind: FailurePayload, final: true, err: stored.Err})
+		default:
+			j.event = stored
+		}
+	}
+}
+
+// reject fails a job that was not started.
+func (c *claimer) reject(j *job, f failure) {
+	c.fail(j, f)
+	if j == c.suspect {
+		c.suspect, c.mayFind = nil, true
+	}
+}

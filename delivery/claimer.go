@@ -1,0 +1,205 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// suspectHold is how long normal claims wait behind a started suspect. A job
+// that kills its process usually does so at once; claims made meanwhile would be
+// lost with it.
+const suspectHold = time.Second
+
+// claimRetry is how long the claimer waits after a failed claim, if the next
+// poll is not sooner.
+const claimRetry = time.Second
+
+// claimer is the one goroutine that claims for this node and owns the buffers.
+// It hands jobs to workers, a goroutine each, and learns from done when one is
+// free again.
+type claimer struct {
+	*run
+	running int
+	turn    int // round-robin over the lanes
+
+	suspect    *job      // at most one per node
+	held       time.Time // no normal claim before
+	mayFind    bool      // a suspect may be ready: look
+	suspectDue bool      // a suspect is ready: let the buffers run empty for it
+	normal     bool      // a normal claim had its turn since the last suspect
+
+	pace, finished int // jobs ended in the last poll interval, and in this one
+
+	lost                []uuid.UUID // tokens of claims of unknown outcome
+	nextPoll, nextRenew time.Time
+	complained          time.Time
+}
+
+func (r *run) claimer() {
+	c := &claimer{run: r, nextRenew: time.Now().Add(r.config.Lease / 3)}
+	for c.claiming.Err() == nil {
+		c.tick()
+		c.dispatch()
+		if !c.claim() {
+			c.wait()
+		}
+	}
+	c.drain()
+}
+
+// tick does what is due by the clock.
+func (c *claimer) tick() {
+	now := time.Now()
+	if !now.Before(c.nextPoll) {
+		c.nextPoll = now.Add(c.config.Poll)
+		c.pace, c.finished = c.finished, 0
+		c.look()
+	}
+	if !now.Before(c.nextRenew) {
+		c.nextRenew = now.Add(c.config.Lease / 3)
+		c.renew()
+	}
+	c.handBackLost()
+}
+
+// look has the next claim ask for every listener and for suspects.
+func (c *claimer) look() {
+	c.mayFind = true
+	for _, l := range c.lanes {
+		l.more = true
+	}
+}
+
+// dispatch hands buffered jobs to free workers, round-robin over the listeners.
+func (c *claimer) dispatch() {
+	for idle := 0; c.running < c.config.Workers && idle < len(c.lanes); {
+		l := c.lanes[c.turn%len(c.lanes)]
+		c.turn++
+		if len(l.buffer) == 0 || l.running >= l.slots {
+			idle++
+			continue
+		}
+		idle = 0
+		c.start(l.pop())
+	}
+}
+
+func (c *claimer) start(j *job) {
+	c.running++
+	j.lane.running++
+	if j.suspect {
+		c.held = time.Now().Add(suspectHold)
+	}
+	go func() {
+		// Deferred, since a listener may end its goroutine: the worker is free
+		// again all the same.
+		defer func() { c.done <- j }()
+		c.process(j)
+	}()
+}
+
+// ended notes that a worker is free again.
+func (c *claimer) ended(j *job) {
+	c.running--
+	j.lane.running--
+	c.finished++
+	if j == c.suspect {
+		c.suspect, c.held, c.mayFind = nil, time.Time{}, true
+	}
+}
+
+// wait waits for a free worker, a wake-up, what is due by the clock, or the stop.
+func (c *claimer) wait() {
+	until := c.nextPoll
+	if c.nextRenew.Before(until) {
+		until = c.nextRenew
+	}
+	if c.held.After(time.Now()) && c.held.Before(until) {
+		until = c.held
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case j := <-c.done:
+		c.ended(j)
+	case <-c.wakes:
+		for _, l := range c.lanes {
+			l.more = true
+		}
+	case <-c.promoted:
+		c.look()
+	case <-timer.C:
+	case <-c.claiming.Done():
+	}
+}
+
+// drain hands back what was not started and waits for what runs.
+func (c *claimer) drain() {
+	c.handBack(c.buffered(), 0)
+	for _, l := range c.lanes {
+		l.buffer = nil
+	}
+	c.handBackLost()
+	for c.running > 0 {
+		c.ended(<-c.done)
+	}
+}
+
+// buffered returns the claimed, unstarted jobs.
+func (c *claimer) buffered() []*job {
+	var jobs []*job
+	for _, l := range c.lanes {
+		jobs = append(jobs, l.buffer...)
+	}
+	return jobs
+}
+
+// renew renews the leases of buffered jobs.
+func (c *claimer) renew() {
+	jobs := c.buffered()
+	if len(jobs) == 0 {
+		return
+	}
+	numbers, tokens := ids(jobs)
+	leases := array(jobs, func(j *job) string { return micros(j.lane.lease) })
+	if _, err := c.exec(c.q.renew, numbers, tokens, leases); err != nil {
+		c.complain("leases not renewed", err)
+	}
+}
+
+// handBack gives unstarted jobs back unspent, after wait. Best effort: without a
+// database the lease does it.
+func (r *run) handBack(jobs []*job, wait time.Duration) {
+	if len(jobs) == 0 {
+		return
+	}
+	numbers, tokens := ids(jobs)
+	if _, err := r.exec(r.q.handBack, numbers, tokens, micros(wait)); err != nil {
+		r.log.WarnContext(context.Background(), "claims not handed back", slog.Int("jobs", len(jobs)), slog.Any("error", err))
+	}
+}
+
+// handBackLost gives back what claims of unknown outcome may have taken. What
+// fails is tried again later; the lease ends it in any case.
+func (c *claimer) handBackLost() {
+	for len(c.lost) > 0 {
+		if _, err := c.exec(c.q.handBackToken, c.lost[0].String()); err != nil {
+			c.complain("unknown claim not handed back", err)
+			return
+		}
+		c.lost = c.lost[1:]
+		c.look()
+	}
+}
+
+// complain logs an error of the claimer, at most once in ten seconds: a database
+// that is down must not flood the log.
+func (c *claimer) complain(message string, err error) {
+	if time.Since(c.complained) > 10*time.Second {
+		c.complained = time.Now()
+		c.log.WarnContext(context.Background(), message, slog.Any("error", err))
+	}
+}

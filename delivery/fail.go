@@ -1,0 +1,136 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tidings-go/tidings/access"
+	"github.com/tidings-go/tidings/persistence"
+)
+
+// Kinds of failure, as the jobs and the history keep them.
+const (
+	FailureListener = "LISTENER" // the listener or its transaction failed
+	FailurePayload  = "PAYLOAD"  // the stored event cannot be rebuilt
+	FailureAttempts = "ATTEMPTS" // lost in its last attempt
+	FailureLease    = "LEASE"    // the node died or was paused
+	FailureUnknown  = "UNKNOWN"  // the outcome of the commit is unknown
+)
+
+// failure is what went wrong with a job.
+type failure struct {
+	kind    string
+	final   bool // FAILED whatever the attempts
+	unspent bool // the attempt was not started: give it back
+	err     error
+}
+
+// failRetries is how often recording a failure is tried. After that the lease
+// ends the claim.
+const failRetries = 3
+
+// fail records a failed attempt in a short transaction on another connection:
+// WAITING with backoff, or FAILED at the cap. The history is written in any
+// case, also where the token was lost meanwhile.
+func (r *run) fail(j *job, f failure) {
+	final := f.final || j.attempt >= j.lane.policy.MaxAttempts
+	wait := j.lane.policy.Wait(j.attempt)
+	unspent := 0
+	if f.unspent {
+		unspent = 1
+	}
+	args := []any{
+		j.id, j.token.String(), final, wait.Microseconds(), f.kind, errorText(f.err, r.config.ErrorLimit),
+		j.run, j.attempt - unspent, r.node.String(), unspent,
+	}
+	late, err := r.recordFailure(args)
+	for n := 1; n < failRetries && err != nil && sleep(r.living, time.Duration(n)*100*time.Millisecond); n++ {
+		late, err = r.recordFailure(args)
+	}
+	if err != nil {
+		r.log.ErrorContext(context.Background(), "failed attempt not recorded: the lease will end the claim",
+			slog.Int64("job", j.id), slog.String("listener", j.lane.identity()), slog.Any("error", err))
+		return
+	}
+	if !late && !final {
+		r.retryIn(wait)
+	}
+	r.logFailure(j, f, final && !late)
+}
+
+func (r *run) recordFailure(args []any) (late bool, err error) {
+	err = r.short(func(ctx context.Context, t *persistence.Transaction) error {
+		return r.q.fail.QueryOne(ctx, t, args, &late)
+	})
+	if errors.Is(err, persistence.ErrUnknownOutcome) {
+		// Recorded or not: repeating is safe, since the token decides; at worst
+		// the history gets a second, late row.
+		return late, err
+	}
+	return late, err
+}
+
+// logFailure logs what people must look at: jobs that failed for good. Retries
+// show in the view and the metrics; a line for each would be a storm.
+func (r *run) logFailure(j *job, f failure, final bool) {
+	level, message := slog.LevelDebug, "attempt failed"
+	if final {
+		level, message = slog.LevelError, "job failed"
+	}
+	r.log.Log(context.Background(), level, message, slog.Int64("job", j.id), slog.String("listener", j.lane.identity()),
+		slog.Int("attempt", j.attempt), slog.String("failure", f.kind), slog.String("error", errorText(f.err, 500)))
+}
+
+// handBackStarted gives a job back that the stop interrupted, unspent, a bounded
+// number of times; after that the attempt counts.
+func (r *run) handBackStarted(j *job, cause error) {
+	n, err := r.exec(r.q.handBackStarted, j.id, j.token.String(), r.config.MaxHandBacks, r.node.String(),
+		errorText(cause, r.config.ErrorLimit))
+	if err != nil {
+		r.log.WarnContext(context.Background(), "interrupted job not handed back: the lease will end the claim",
+			slog.Int64("job", j.id), slog.Any("error", err))
+		return
+	}
+	if n == 0 {
+		r.fail(j, failure{kind: FailureListener, err: fmt.Errorf("handed back %d times: %w", r.config.MaxHandBacks, cause)})
+	}
+}
+
+// errorText returns what is kept of an error: NUL and invalid UTF-8, which
+// PostgreSQL's text cannot hold, replaced, and a long text cut. A panic keeps its
+// stack.
+func errorText(err error, limit int) string {
+	text := safeText(err)
+	var p *access.PanicError
+	if errors.As(err, &p) {
+		text += "\n" + string(p.Stack)
+	}
+	whole := len(text)
+	if whole > 4*limit { // before the costly repairs
+		text = text[:4*limit]
+	}
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
+	if len(text) <= limit {
+		return text
+	}
+	cut := limit
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s… [cut: %d bytes in all]", text[:cut], whole)
+}
+
+// safeText is err's text, also where its Error method panics.
+func safeText(err error) (text string) {
+	defer func() {
+		if v := recover(); v != nil {
+			text = fmt.Sprintf("error of type %T, whose text panics: %v", err, v)
+		}
+	}()
+	return err.Error()
+}

@@ -1,0 +1,84 @@
+package delivery
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tidings-go/tidings/events"
+)
+
+// job is one claimed job.
+type job struct {
+	id        int64
+	eventID   uuid.UUID
+	lane      *lane
+	replay    int
+	run       int
+	attempt   int
+	suspect   bool
+	createdAt time.Time
+	token     uuid.UUID
+	event     events.Stored
+}
+
+// lane is one listener of this node: its buffered jobs and its running ones. The
+// claimer's goroutine owns it.
+type lane struct {
+	sub    *events.Subscriber
+	policy events.Policy
+	// lease is long enough for the listener's time limit and the server's
+	// margin, so that a lease never expires under a live run.
+	lease   time.Duration
+	limit   time.Duration // time limit and margin
+	appName string
+	slots   int
+
+	buffer  []*job
+	running int
+	// active says that the last claim found jobs: an idle listener is asked for
+	// one job at a time, so that the busy ones share the batch.
+	active bool
+	more   bool // there may be ready jobs
+}
+
+func newLane(s *events.Subscriber, c Config, slots int) *lane {
+	p := s.Listener.Policy()
+	l := &lane{sub: s, policy: p, limit: p.TimeLimit + c.Margin, slots: slots, active: true}
+	l.lease = max(c.Lease, l.limit)
+	l.appName = backendPrefix(c.Schema) + strconv.FormatInt(l.limit.Milliseconds(), 10)
+	return l
+}
+
+func (l *lane) identity() string { return l.sub.Listener.Declaration().Identity }
+
+func (l *lane) pop() *job {
+	j := l.buffer[0]
+	l.buffer = l.buffer[1:]
+	return j
+}
+
+// array returns the text of an SQL array of values that need no quoting, which
+// both drivers hand on as it is.
+func array[T any](values []T, text func(T) string) string {
+	parts := make([]string, len(values))
+	for i, v := range values {
+		parts[i] = text(v)
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
+
+// ids returns the numbers and tokens of jobs as SQL arrays.
+func ids(jobs []*job) (numbers, tokens string) {
+	return array(jobs, func(j *job) string { return strconv.FormatInt(j.id, 10) }),
+		array(jobs, func(j *job) string { return j.token.String() })
+}
+
+func (j *job) String() string {
+	return fmt.Sprintf("job %d of %s, attempt %d", j.id, j.lane.identity(), j.attempt)
+}

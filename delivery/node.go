@@ -1,0 +1,56 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/tidings-go/tidings/persistence"
+)
+
+// register registers the node, or renews its registration.
+func (r *run) register(ctx context.Context) error {
+	listeners := array(r.lanes, func(l *lane) string { return strconv.Itoa(int(l.sub.ID)) })
+	err := r.db.Required(ctx, persistence.TxOptions{}, func(ctx context.Context, t *persistence.Transaction) error {
+		_, err := r.q.register.Exec(ctx, t, r.node.String(), r.config.NodeName, listeners, micros(3*r.config.Heartbeat))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("register node: %w", err)
+	}
+	return nil
+}
+
+// heartbeat renews the registration. While that fails the registration goes
+// stale, and the claim statement itself refuses to claim.
+func (r *run) heartbeat() {
+	for sleep(r.living, r.config.Heartbeat) {
+		ctx, cancel := context.WithTimeout(r.living, r.config.Heartbeat)
+		if err := r.register(ctx); err != nil && r.living.Err() == nil {
+			r.log.WarnContext(ctx, "node registration not renewed", slog.Any("error", err))
+		}
+		cancel()
+	}
+}
+
+// deregister removes the node, so that others know at once. Best effort: without
+// it the registration expires.
+func (r *run) deregister(ctx context.Context) {
+	if _, err := r.exec(r.q.deregister, r.node.String()); err != nil {
+		r.log.WarnContext(ctx, "node not deregistered", slog.Any("error", err))
+	}
+}
+
+// sleep waits for d, or returns false when ctx is done before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,137 @@
+package delivery
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/tidings-go/tidings/persistence"
+)
+
+// conflictRetries is how often a serialization failure or deadlock is retried
+// within one attempt: they are the price of concurrency, not failures of the
+// listener.
+const conflictRetries = 5
+
+// longListener is how long a listener may take before the completion time,
+// written by the first statement, is put right.
+const longListener = time.Second
+
+var (
+	errFenced  = errors.New("the job was lost before the listener started")
+	errLimit   = errors.New("time limit exceeded")
+	errGoexit  = errors.New("the listener ended its goroutine (runtime.Goexit)")
+	errUnknown = errors.New("outcome of the delivery is unknown")
+	errNotMet  = errors.New("the database was not reached before the listener started")
+)
+
+// process delivers one job: it runs the listener in a transaction that begins
+// with the fenced acknowledgement, and records what went wrong.
+func (r *run) process(j *job) {
+	if j.suspect && !r.mark(j) {
+		return
+	}
+	returned := false
+	defer func() {
+		if !returned { // Goexit: the transaction was rolled back on the way here
+			r.fail(j, failure{kind: FailureListener, err: errGoexit})
+		}
+	}()
+	err := r.attempt(j)
+	for n := 0; n < conflictRetries && persistence.IsRetryable(err) && r.working.Err() == nil; n++ {
+		err = r.attempt(j)
+	}
+	returned = true
+	r.conclude(j, err)
+}
+
+// conclude decides on the outcome of an attempt.
+func (r *run) conclude(j *job, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, errFenced):
+		r.log.WarnContext(context.Background(), "job was lost before its listener started",
+			slog.Int64("job", j.id), slog.String("listener", j.lane.identity()))
+	case errors.Is(err, errNotMet):
+		r.handBack([]*job{j}, claimRetry)
+	case errors.Is(err, errStopping):
+		r.handBackStarted(j, err)
+	case errors.Is(err, persistence.ErrUnknownOutcome):
+		// The fence decides: if the commit went through, the token is gone.
+		r.fail(j, failure{kind: FailureUnknown, err: fmt.Errorf("%w: %w", errUnknown, err)})
+	default:
+		r.fail(j, failure{kind: FailureListener, err: err})
+	}
+}
+
+// mark says that a suspect is about to start. Without the mark it is not
+// started: a death would not count.
+func (r *run) mark(j *job) bool {
+	n, err := r.exec(r.q.mark, j.id, j.token.String())
+	if err != nil {
+		r.log.WarnContext(context.Background(), "suspect not marked", slog.Int64("job", j.id), slog.Any("error", err))
+		r.handBack([]*job{j}, claimRetry)
+	}
+	return err == nil && n == 1
+}
+
+// attempt runs one processing transaction.
+func (r *run) attempt(j *job) error {
+	ctx, cancel := context.WithTimeoutCause(r.working, j.lane.policy.TimeLimit, errLimit)
+	defer cancel()
+	t, err := r.db.Begin(ctx, persistence.TxOptions{})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotMet, err)
+	}
+	defer t.Rollback()
+	if err := r.acknowledge(ctx, t, j); err != nil {
+		return because(ctx, err)
+	}
+	started := time.Now()
+	if err := j.lane.sub.Deliver(r.db.Bind(ctx, t), t, j.event, j.attempt, j.replay); err != nil {
+		return because(ctx, err)
+	}
+	if time.Since(started) > longListener {
+		if _, err := r.q.refresh.Exec(ctx, t, j.id); err != nil {
+			return because(ctx, err)
+		}
+	}
+	if err := t.Commit(ctx); err != nil {
+		return because(ctx, err)
+	}
+	return nil
+}
+
+// acknowledge is the first statement: fence, lock and limits in one.
+func (r *run) acknowledge(ctx context.Context, t *persistence.Transaction, j *job) error {
+	var settings string
+	limit := strconv.FormatInt(j.lane.limit.Milliseconds(), 10)
+	err := r.q.acknowledge.QueryOne(ctx, t, []any{j.id, j.token.String(), limit, j.lane.appName}, &settings)
+	if errors.Is(err, sql.ErrNoRows) {
+		return errFenced
+	}
+	if err != nil && persistence.SQLState(err) == "" {
+		return fmt.Errorf("%w: acknowledge: %w", errNotMet, err)
+	}
+	if err != nil {
+		return fmt.Errorf("acknowledge: %w", err)
+	}
+	return nil
+}
+
+// because adds to err why ctx is done, if it is: a cancelled query says only
+// that it was cancelled.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() == nil || errors.Is(err, errFenced) {
+		return err
+	}
+	cause := context.Cause(ctx)
+	if errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", cause, err)
+}

@@ -1,0 +1,282 @@
+package delivery
+
+import (
+	"fmt"
+
+	"github.com/tidings-go/tidings/persistence"
+	"github.com/tidings-go/tidings/persistence/schema"
+)
+
+// In every statement %[1]s is the framework's schema. Due times, leases and
+// ages are by the database clock: clock_timestamp() where a value is written,
+// now() where a row is sought, since only a stable function can use an index.
+
+// claimSQL takes the oldest ready jobs of each listener, up to its limit.
+// $1 token, $2 node, $3 listeners, $4 limits, $5 leases in microseconds.
+//
+// Candidates are locked FOR NO KEY UPDATE (FOR UPDATE would also skip rows that
+// an uncommitted foreign key refers to) in an ARRAY sub-select, which keeps the
+// primary-key plan of the UPDATE: UPDATE … FROM (SELECT … LIMIT $n) can fall to
+// a generic plan with a sequential scan. Measured flat at 1.6 ms per 100 from
+// ten thousand to ten million rows. A node whose registration is not fresh
+// claims nothing.
+const claimSQL = `UPDATE %[1]s.delivery AS d
+SET state = 'CLAIMED', claim_token = $1::uuid, claimed_by = $2::uuid, attempts = attempts + 1, started_at = NULL,
+	first_attempt_at = coalesce(first_attempt_at, clock_timestamp()), last_attempt_at = clock_timestamp(),
+	lease_expires_at = clock_timestamp() + ($5::bigint[])[array_position($3::integer[], listener_id)] * interval '1 microsecond'
+WHERE id = ANY (ARRAY(
+	SELECT job.id
+	FROM unnest($3::integer[], $4::bigint[]) AS want(listener_id, n)
+	CROSS JOIN LATERAL (
+		SELECT c.id FROM %[1]s.delivery c
+		WHERE c.state = 'READY' AND NOT c.suspect AND c.listener_id = want.listener_id
+		ORDER BY c.created_at, c.id
+		LIMIT want.n
+		FOR NO KEY UPDATE SKIP LOCKED
+	) job
+	WHERE EXISTS (SELECT FROM %[1]s.node WHERE node.id = $2::uuid AND node.expires_at > now())
+))
+RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at`
+
+// claimSuspectSQL takes one suspect alone. $1 token, $2 node, $3 listeners,
+// $4 leases in microseconds.
+const claimSuspectSQL = `UPDATE %[1]s.delivery AS d
+SET state = 'CLAIMED', claim_token = $1::uuid, claimed_by = $2::uuid, attempts = attempts + 1, started_at = NULL,
+	first_attempt_at = coalesce(first_attempt_at, clock_timestamp()), last_attempt_at = clock_timestamp(),
+	lease_expires_at = clock_timestamp() + ($4::bigint[])[array_position($3::integer[], listener_id)] * interval '1 microsecond'
+WHERE id = ANY (ARRAY(
+	SELECT c.id FROM %[1]s.delivery c
+	WHERE c.state = 'READY' AND c.suspect AND c.listener_id = ANY ($3::integer[])
+		AND EXISTS (SELECT FROM %[1]s.node WHERE node.id = $2::uuid AND node.expires_at > now())
+	ORDER BY c.created_at, c.id
+	LIMIT 1
+	FOR NO KEY UPDATE SKIP LOCKED
+))
+RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at`
+
+// suspectsSQL says whether a claim of a suspect could find one. $1 listeners.
+const suspectsSQL = `SELECT EXISTS (
+	SELECT FROM %[1]s.delivery WHERE state = 'READY' AND suspect AND listener_id = ANY ($1::integer[]))`
+
+// acknowledgeSQL is the first statement of a processing transaction: the fence,
+// the lock on the row, and the limits of the transaction, in one round trip.
+// $1 job, $2 token, $3 limit in milliseconds, $4 application name.
+//
+// It has no condition on the state: beside id it drags the planner to the index
+// of claimed jobs (20 s instead of 0.6 s for 20,000, measured), and every exit
+// from CLAIMED clears the token. The limits end the transaction of a paused
+// process, a half-open connection and a reader that stopped; the name says to
+// maintenance when the backend is overdue.
+const acknowledgeSQL = `UPDATE %[1]s.delivery
+SET state = 'COMPLETED', claim_token = NULL, lease_expires_at = NULL, completed_at = clock_timestamp()
+WHERE id = $1 AND claim_token = $2::uuid
+RETURNING set_config('statement_timeout', $3::text, true)
+	|| set_config('idle_in_transaction_session_timeout', $3::text, true)
+	|| set_config('tcp_user_timeout', $3::text, true)
+	|| set_config('application_name', $4::text, true)`
+
+// refreshSQL puts the completion time of a long listener right. $1 job.
+const refreshSQL = `UPDATE %[1]s.delivery SET completed_at = clock_timestamp() WHERE id = $1`
+
+// markSQL says that a suspect is about to start: from here on a lost lease
+// spends its attempt. $1 job, $2 token.
+const markSQL = `UPDATE %[1]s.delivery SET started_at = clock_timestamp(), lease_losses = 0
+WHERE id = $1 AND claim_token = $2::uuid`
+
+// failSQL records a failed attempt. The history is written in any case; where
+// the token was lost the row is marked late and the job keeps its state.
+// $1 job, $2 token, $3 final, $4 wait in microseconds, $5 kind of failure,
+// $6 error, $7 run, $8 attempt, $9 node, $10 attempts to give back.
+const failSQL = `WITH job AS (
+	UPDATE %[1]s.delivery
+	SET state = CASE WHEN $3::boolean THEN 'FAILED' ELSE 'WAITING' END,
+		claim_token = NULL, lease_expires_at = NULL, started_at = NULL, suspect = false,
+		attempts = attempts - $10::integer,
+		due_at = CASE WHEN $3::boolean THEN due_at ELSE clock_timestamp() + $4::bigint * interval '1 microsecond' END,
+		failed_at = CASE WHEN $3::boolean THEN clock_timestamp() END,
+		failure = $5, last_error = $6
+	WHERE id = $1 AND claim_token = $2::uuid
+	RETURNING id
+)
+INSERT INTO %[1]s.delivery_history (delivery_id, kind, run, attempt, late, node_id, failure, error)
+SELECT $1, 'FAILURE', $7::integer, $8::integer, NOT EXISTS (SELECT FROM job), $9::uuid, $5, $6
+RETURNING late`
+
+// handBackSQL gives claimed jobs back unspent: $1 jobs, $2 their tokens,
+// $3 wait in microseconds. The rows are locked in one order and without waiting,
+// so that a running listener neither delays nor deadlocks it.
+const handBackSQL = `UPDATE %[1]s.delivery
+SET state = CASE WHEN $3::bigint > 0 THEN 'WAITING' ELSE 'READY' END,
+	due_at = CASE WHEN $3::bigint > 0 THEN clock_timestamp() + $3::bigint * interval '1 microsecond' ELSE due_at END,
+	claim_token = NULL, lease_expires_at = NULL, started_at = NULL, attempts = attempts - 1
+WHERE id = ANY (ARRAY(
+	SELECT d.id FROM unnest($1::bigint[], $2::uuid[]) AS mine(id, token)
+	JOIN %[1]s.delivery d ON d.id = mine.id AND d.claim_token = mine.token
+	ORDER BY d.id
+	FOR NO KEY UPDATE OF d SKIP LOCKED
+))`
+
+// handBackTokenSQL gives back what a claim of unknown outcome may have taken.
+// $1 token.
+const handBackTokenSQL = `UPDATE %[1]s.delivery
+SET state = 'READY', claim_token = NULL, lease_expires_at = NULL, started_at = NULL, attempts = attempts - 1
+WHERE id = ANY (ARRAY(
+	SELECT id FROM %[1]s.delivery WHERE state = 'CLAIMED' AND claim_token = $1::uuid
+	ORDER BY id
+	FOR NO KEY UPDATE SKIP LOCKED
+))`
+
+// handBackStartedSQL gives one started job back at a stop, as long as it was not
+// handed back too often. $1 job, $2 token, $3 bound, $4 node, $5 error.
+const handBackStartedSQL = `WITH job AS (
+	UPDATE %[1]s.delivery
+	SET state = 'READY', claim_token = NULL, lease_expires_at = NULL, started_at = NULL,
+		attempts = attempts - 1, hand_backs = hand_backs + 1
+	WHERE id = $1 AND claim_token = $2::uuid AND hand_backs < $3
+	RETURNING id, run, attempts
+)
+INSERT INTO %[1]s.delivery_history (delivery_id, kind, run, attempt, node_id, error)
+SELECT id, 'HAND_BACK', run, attempts + 1, $4::uuid, $5 FROM job
+RETURNING id`
+
+// renewSQL renews the leases of claimed, unstarted jobs: $1 jobs, $2 their
+// tokens, $3 their leases in microseconds. Locked rows belong to running
+// listeners or to someone else by now; it waits for neither.
+const renewSQL = `UPDATE %[1]s.delivery
+SET lease_expires_at = clock_timestamp() + ($3::bigint[])[array_position($1::bigint[], id)] * interval '1 microsecond'
+WHERE id = ANY (ARRAY(
+	SELECT d.id FROM unnest($1::bigint[], $2::uuid[]) AS mine(id, token)
+	JOIN %[1]s.delivery d ON d.id = mine.id AND d.claim_token = mine.token
+	ORDER BY d.id
+	FOR NO KEY UPDATE OF d SKIP LOCKED
+))`
+
+// recoverSQL takes back expired claims whose rows no running transaction locks.
+// $1 how many, $2 only behind this id, $3 only this id or NULL, $4 bound of lost
+// leases.
+//
+// A node claims up to a batch and may die by one job of it: counting all as
+// attempts would fail neighbours that never ran (simulated: 92 of 100). So an
+// unstarted claim gives its attempt back, counts as a lost lease and makes the
+// job suspect; only a suspect that had marked its start spends the attempt. Who
+// recovers may not have the listener, so the cap of attempts is left to who
+// claims the job next.
+const recoverSQL = `WITH job AS (
+	UPDATE %[1]s.delivery d
+	SET state = CASE WHEN d.started_at IS NULL AND d.lease_losses + 1 >= $4::integer THEN 'FAILED' ELSE 'WAITING' END,
+		failed_at = CASE WHEN d.started_at IS NULL AND d.lease_losses + 1 >= $4::integer THEN clock_timestamp() END,
+		failure = 'LEASE',
+		last_error = CASE WHEN d.started_at IS NULL THEN 'lease lost: the node died or was paused while it held the job'
+			ELSE 'lease lost: the node died or was paused while it ran the listener' END,
+		attempts = CASE WHEN d.started_at IS NULL THEN d.attempts - 1 ELSE d.attempts END,
+		lease_losses = CASE WHEN d.started_at IS NULL THEN d.lease_losses + 1 ELSE d.lease_losses END,
+		due_at = clock_timestamp() + interval '1 second' * power(2, least(d.lease_losses, 9)),
+		suspect = true, claim_token = NULL, lease_expires_at = NULL, started_at = NULL
+	WHERE d.id = ANY (ARRAY(
+		SELECT id FROM %[1]s.delivery
+		WHERE state = 'CLAIMED' AND lease_expires_at < now() AND id > $2 AND ($3::bigint IS NULL OR id = $3::bigint)
+		ORDER BY id
+		LIMIT $1
+		FOR NO KEY UPDATE SKIP LOCKED
+	))
+	RETURNING d.id, d.run, d.attempts, d.claimed_by, d.last_error
+)
+INSERT INTO %[1]s.delivery_history (delivery_id, kind, run, attempt, node_id, failure, error)
+SELECT id, 'LEASE_LOST', run, attempts, claimed_by, 'LEASE', last_error FROM job
+RETURNING delivery_id`
+
+// expiredSQL lists what recoverSQL would take: $1 how many, $2 behind this id.
+const expiredSQL = `SELECT id FROM %[1]s.delivery
+WHERE state = 'CLAIMED' AND lease_expires_at < now() AND id > $2
+ORDER BY id LIMIT $1`
+
+// promoteSQL makes waiting jobs ready that are due. $1 how many, $2 only this id
+// or NULL.
+const promoteSQL = `UPDATE %[1]s.delivery SET state = 'READY'
+WHERE id = ANY (ARRAY(
+	SELECT id FROM %[1]s.delivery
+	WHERE state = 'WAITING' AND due_at <= now() AND ($2::bigint IS NULL OR id = $2::bigint)
+	ORDER BY due_at
+	LIMIT $1
+	FOR NO KEY UPDATE SKIP LOCKED
+))
+RETURNING id`
+
+// dueSQL lists what promoteSQL would take: $1 how many, $2 how many to skip.
+const dueSQL = `SELECT id FROM %[1]s.delivery
+WHERE state = 'WAITING' AND due_at <= now()
+ORDER BY due_at LIMIT $1 OFFSET $2`
+
+// terminateSQL ends processing backends that the server should have ended: one
+// that waits in a write to a client that stopped reading is ended by nothing
+// else on a unix socket. The limit in milliseconds is the end of the name that
+// acknowledgeSQL sets. $1 prefix of the name.
+const terminateSQL = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+WHERE datname = current_database() AND starts_with(application_name, $1)
+	AND substr(application_name, length($1) + 1) ~ '^[0-9]{1,12}$'
+	AND xact_start < clock_timestamp() - interval '1 millisecond' * substr(application_name, length($1) + 1)::bigint`
+
+// lockSQL begins a step of maintenance: time-outs, so that a paused maintainer
+// freezes nobody, and the step's lock. $1 time-out in milliseconds, $2 and $3
+// the lock's key.
+const lockSQL = `SELECT set_config('statement_timeout', $1::text, true) || set_config('idle_in_transaction_session_timeout', $1::text, true)
+	|| set_config('lock_timeout', $1::text, true), pg_try_advisory_xact_lock($2, $3)`
+
+// registerSQL registers the node or renews its registration: $1 node, $2 name,
+// $3 listeners, $4 how long it holds in microseconds.
+const registerSQL = `INSERT INTO %[1]s.node AS n (id, name, expires_at, listeners)
+VALUES ($1::uuid, $2, clock_timestamp() + $4::bigint * interval '1 microsecond', $3::integer[])
+ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), listeners = excluded.listeners,
+	expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'`
+
+const deregisterSQL = `DELETE FROM %[1]s.node WHERE id = $1::uuid`
+
+// forgetNodesSQL removes nodes that have been dead for a day: until then they
+// help to understand what happened.
+const forgetNodesSQL = `DELETE FROM %[1]s.node WHERE expires_at < now() - interval '1 day'`
+
+// agesSQL answers with the age in seconds of the oldest due job of each
+// listener: ready ones by their index, and waiting ones that nobody promoted, of
+// which the first thousand tell enough.
+const agesSQL = `SELECT l.name, greatest(0, coalesce(extract(epoch FROM clock_timestamp() - least(ready.due_at, waiting.due_at)), 0))::double precision
+FROM %[1]s.listener l
+LEFT JOIN LATERAL (
+	SELECT least(
+		(SELECT d.due_at FROM %[1]s.delivery d WHERE d.state = 'READY' AND NOT d.suspect AND d.listener_id = l.id ORDER BY d.created_at, d.id LIMIT 1),
+		(SELECT d.due_at FROM %[1]s.delivery d WHERE d.state = 'READY' AND d.suspect AND d.listener_id = l.id ORDER BY d.created_at, d.id LIMIT 1)) AS due_at
+) ready ON true
+LEFT JOIN (
+	SELECT listener_id, min(due_at) AS due_at FROM (
+		SELECT listener_id, due_at FROM %[1]s.delivery WHERE state = 'WAITING' AND due_at <= now() ORDER BY due_at LIMIT 1000) w
+	GROUP BY listener_id
+) waiting ON waiting.listener_id = l.id`
+
+// queries are the statements of one framework schema.
+type queries struct {
+	claim, claimSuspect, suspects, acknowledge, refresh, mark, fail *persistence.Statement
+	handBack, handBackToken, handBackStarted, renew                 *persistence.Statement
+	recover, expired, promote, due, terminate, lock, forgetNodes    *persistence.Statement
+	register, deregister                                            *persistence.Statement
+}
+
+func newQueries(db *persistence.Database, framework string) queries {
+	s := func(text string) *persistence.Statement {
+		return db.Statement(fmt.Sprintf(text, schema.Quote(framework)))
+	}
+	return queries{
+		claim: s(claimSQL), claimSuspect: s(claimSuspectSQL), suspects: s(suspectsSQL),
+		acknowledge: s(acknowledgeSQL), refresh: s(refreshSQL), mark: s(markSQL), fail: s(failSQL),
+		handBack: s(handBackSQL), handBackToken: s(handBackTokenSQL), handBackStarted: s(handBackStartedSQL),
+		renew: s(renewSQL), recover: s(recoverSQL), expired: s(expiredSQL), promote: s(promoteSQL), due: s(dueSQL),
+		terminate: db.Statement(terminateSQL), lock: db.Statement(lockSQL), forgetNodes: s(forgetNodesSQL),
+		register: s(registerSQL), deregister: s(deregisterSQL),
+	}
+}
+
+// hot are the statements worth preparing.
+func (q queries) hot() []*persistence.Statement {
+	return []*persistence.Statement{
+		q.claim, q.claimSuspect, q.suspects, q.acknowledge, q.refresh, q.mark, q.fail, q.handBack, q.renew,
+		q.recover, q.promote, q.terminate, q.lock, q.register,
+	}
+}

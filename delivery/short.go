@@ -1,0 +1,30 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidings-go/tidings/persistence"
+)
+
+// shortTimeout bounds the kernel's own short transactions.
+const shortTimeout = 10 * time.Second
+
+// short runs f in a transaction of the kernel's own, never on the pool directly:
+// on a dropped connection database/sql would repeat a statement silently. It is
+// not cancelled with the work it belongs to: failing and handing back go on
+// while the node stops.
+func (e *Engine) short(f func(context.Context, *persistence.Transaction) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), shortTimeout)
+	defer cancel()
+	return e.db.Required(ctx, persistence.TxOptions{}, f)
+}
+
+// exec runs one statement in a short transaction.
+func (e *Engine) exec(s *persistence.Statement, args ...any) (n int64, err error) {
+	err = e.short(func(ctx context.Context, t *persistence.Transaction) error {
+		n, err = s.Exec(ctx, t, args...)
+		return err
+	})
+	return n, err
+}

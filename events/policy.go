@@ -1,0 +1,102 @@
+package events
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+)
+
+// Policy is how a deferred listener is delivered.
+type Policy struct {
+	// MaxAttempts is how many started attempts a job has before it is FAILED.
+	MaxAttempts int
+	// BackoffFirst is the wait before the second attempt; every further wait
+	// doubles up to BackoffMax.
+	BackoffFirst, BackoffMax time.Duration
+	// TimeLimit is how long one attempt may take.
+	TimeLimit time.Duration
+}
+
+// Defaults of a deferred listener. Ten attempts with these waits span about
+// half an hour: longer than a restart of a remote system, shorter than a night.
+const (
+	DefaultMaxAttempts  = 10
+	DefaultBackoffFirst = time.Second
+	DefaultBackoffMax   = 10 * time.Minute
+	DefaultTimeLimit    = 30 * time.Second
+)
+
+// backoffJitter spreads the waits of jobs that failed together by 20 % to each
+// side.
+const backoffJitter = 0.2
+
+// DefaultPolicy returns the policy of a listener without options.
+func DefaultPolicy() Policy {
+	return Policy{
+		MaxAttempts: DefaultMaxAttempts, TimeLimit: DefaultTimeLimit,
+		BackoffFirst: DefaultBackoffFirst, BackoffMax: DefaultBackoffMax,
+	}
+}
+
+// ListenerOption sets a property of a deferred listener. What is wrong with it is
+// reported at boot.
+type ListenerOption func(*Policy) error
+
+// MaxAttempts sets how many started attempts a job has, the first included,
+// before it is FAILED; default DefaultMaxAttempts, at least 1.
+func MaxAttempts(n int) ListenerOption {
+	return func(p *Policy) error {
+		if n < 1 {
+			return fmt.Errorf("events.MaxAttempts(%d): want at least 1", n)
+		}
+		p.MaxAttempts = n
+		return nil
+	}
+}
+
+// Backoff sets the wait before the second attempt and the longest wait; between
+// them it doubles, and every wait is spread by 20 % to each side. Defaults are
+// DefaultBackoffFirst and DefaultBackoffMax.
+func Backoff(first, longest time.Duration) ListenerOption {
+	return func(p *Policy) error {
+		if first <= 0 || longest < first {
+			return fmt.Errorf("events.Backoff(%v, %v): want 0 < first <= longest", first, longest)
+		}
+		p.BackoffFirst, p.BackoffMax = first, longest
+		return nil
+	}
+}
+
+// TimeLimit sets how long one attempt may take before its context is cancelled
+// and its transaction rolled back; default DefaultTimeLimit, between a
+// millisecond and a day. It also bounds how long a paused node can hold a job,
+// and an open transaction holds back vacuum: keep it short.
+func TimeLimit(d time.Duration) ListenerOption {
+	return func(p *Policy) error {
+		if d < time.Millisecond || d > 24*time.Hour {
+			return fmt.Errorf("events.TimeLimit(%v): want between 1ms and 24h", d)
+		}
+		p.TimeLimit = d
+		return nil
+	}
+}
+
+// Wait returns how long to wait after the given started attempt (from 1) failed.
+// It is safe at any number of attempts.
+func (p Policy) Wait(attempt int) time.Duration {
+	b := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(p.BackoffFirst),
+		backoff.WithMaxInterval(p.BackoffMax),
+		backoff.WithMultiplier(2),
+		backoff.WithRandomizationFactor(backoffJitter),
+		backoff.WithMaxElapsedTime(0),
+	)
+	// 64 doublings take a nanosecond past every duration: more steps change
+	// nothing.
+	var wait time.Duration
+	for range min(max(attempt, 1), 64) {
+		wait = b.NextBackOff()
+	}
+	return wait
+}
