@@ -16,13 +16,18 @@ const (
 	wayOutName  = `choose another column name with persistence.Column(%q, "shorter")`
 )
 
+// maxSize bounds the work: a few nested types make a tree of any size. A struct
+// with all columns that PostgreSQL allows has fewer values, unless most of them
+// have no column at all.
+const maxSize = 10 * schema.MaxColumns
+
 // builder grows the tree of one type and collects every problem on the way.
 type builder struct {
 	root     string
 	renames  map[string]*rename
 	taken    map[string]string // column name: who has it
 	stack    []reflect.Type    // structs and pointers around the current value
-	leaves   int
+	size     int               // values so far
 	problems []error
 }
 
@@ -42,10 +47,10 @@ func (b *builder) report(path string, err error, wayOut string) {
 
 // build returns the node of a type, or nil after reporting why there is none.
 func (b *builder) build(t reflect.Type, at place) node {
+	if b.size++; b.size > maxSize {
+		return nil // finish says so
+	}
 	if k, ok := kindOf(t); ok {
-		if b.leaves++; b.leaves > schema.MaxColumns {
-			return nil // finish says so
-		}
 		return &leaf{place: at, kind: k, validates: validationOf(t)}
 	}
 	if slices.Contains(b.stack, t) {
@@ -56,7 +61,6 @@ func (b *builder) build(t reflect.Type, at place) node {
 	defer func() { b.stack = b.stack[:len(b.stack)-1] }()
 	switch {
 	case isTime(t):
-		b.leaves += 4
 		return &timeNode{place: at, validates: validationOf(t)}
 	case t.Kind() == reflect.Pointer:
 		return b.optional(t.Elem(), at, true)
@@ -95,8 +99,8 @@ func (b *builder) structure(t reflect.Type, at place) node {
 		if n := b.build(field.Type, b.below(at, field.Name)); n != nil {
 			s.add(i, n)
 		}
-		if b.leaves > schema.MaxColumns {
-			break // a tree of structs may have any number of leaves
+		if b.size > maxSize {
+			break
 		}
 	}
 	return s
@@ -117,8 +121,8 @@ func (b *builder) below(at place, field string) place {
 
 // finish checks the names that the tree arrived at.
 func (b *builder) finish(root *structNode) {
-	if b.leaves > schema.MaxColumns || len(root.all) > schema.MaxColumns {
-		b.report("", fmt.Errorf("more than %d columns", schema.MaxColumns), "split the type")
+	if b.size > maxSize || len(root.all) > schema.MaxColumns {
+		b.report("", fmt.Errorf("more than the %d columns that PostgreSQL allows", schema.MaxColumns), "split the type")
 		return
 	}
 	for _, f := range root.fields {

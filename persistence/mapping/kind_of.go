@@ -68,7 +68,7 @@ func isNull(t reflect.Type) bool {
 }
 
 func describe(t reflect.Type) string {
-	if t.Name() == "" || t.PkgPath() == "" {
+	if t.Name() == "" || t.PkgPath() == "" || t.PkgPath() == "unsafe" {
 		return t.String()
 	}
 	return fmt.Sprintf("%s (a %s)", t, t.Kind())

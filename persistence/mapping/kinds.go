@@ -150,7 +150,7 @@ var identifier = kind{
 		if err != nil {
 			return err
 		}
-		reflect.Copy(v.Slice(0, len(id)), reflect.ValueOf(id[:]))
+		copy(v.Bytes(), id[:])
 		return nil
 	},
 }

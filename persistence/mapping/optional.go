@@ -3,6 +3,7 @@ package mapping
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/tidings-go/tidings/persistence/schema"
@@ -29,6 +30,9 @@ func newOptional(at place, inner node, pointer bool) *optionalNode {
 	if o.own = o.witness < 0; o.own {
 		o.witness = 0
 		presence := schema.Column{Name: "@present:" + at.name, Type: "boolean", NotNull: true}
+		for slices.ContainsFunc(o.all, func(c schema.Column) bool { return c.Name == presence.Name }) {
+			presence.Name += "*" // of a pointer to an optional value of the same path
+		}
 		o.all = append([]schema.Column{presence}, o.all...)
 	}
 	o.null = make([]any, len(o.all))

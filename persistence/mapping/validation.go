@@ -25,7 +25,7 @@ func (has validation) run(at place, v reflect.Value, problems []error) (all []er
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			all = append(problems, at.rebuild(fmt.Errorf("Validate panicked: %v", cause)))
+			all = append(problems, at.rebuild(fmt.Errorf("panic in Validate: %v", cause)))
 		}
 	}()
 	if err := pointer(v).(validator).Validate(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/tidings-go/tidings/persistence/pgserver/pgtest"
 	"github.com/tidings-go/tidings/persistence/schema"
 )
 
@@ -94,7 +95,7 @@ func TestDDLCreatesTheModel(t *testing.T) {
 	t.Parallel()
 	m := sample()
 	require.NoError(t, m.Validate())
-	db := open(t, m.DDL()...)
+	db := pgtest.Open(t, m.DDL()...)
 	lines, err := schema.Differences(context.Background(), db, m)
 	require.NoError(t, err)
 	require.Empty(t, lines)
@@ -117,7 +118,7 @@ func TestMergeSortsAndKeepsDuplicatesForValidate(t *testing.T) {
 // What Validate accepts, PostgreSQL accepts under exactly this name.
 func TestAnyValidNameSurvives(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := pgtest.Open(t)
 	name := rapid.OneOf(
 		rapid.StringOfN(rapid.Rune(), 1, 20, 70),
 		rapid.StringOfN(rapid.RuneFrom([]rune(`ab".' @:\é😀`)), 1, 30, 70),

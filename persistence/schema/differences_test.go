@@ -6,12 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tidings-go/tidings/persistence/pgserver/pgtest"
 	"github.com/tidings-go/tidings/persistence/schema"
 )
 
 func TestDifferencesOfAnEmptyDatabase(t *testing.T) {
 	t.Parallel()
-	lines, err := schema.Differences(context.Background(), open(t), sample())
+	lines, err := schema.Differences(context.Background(), pgtest.Open(t), sample())
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		`schema "example.""q""" is missing`,
@@ -26,7 +27,7 @@ func TestDifferencesOfAnEmptyDatabase(t *testing.T) {
 
 func TestDifferencesOfAnEmptyModel(t *testing.T) {
 	t.Parallel()
-	lines, err := schema.Differences(context.Background(), open(t), schema.Model{})
+	lines, err := schema.Differences(context.Background(), pgtest.Open(t), schema.Model{})
 	require.NoError(t, err)
 	require.Empty(t, lines)
 }
@@ -35,7 +36,7 @@ func TestDifferencesOfAnEmptyModel(t *testing.T) {
 func TestDifferencesFindEveryDrift(t *testing.T) {
 	t.Parallel()
 	m := sample()
-	db := open(t, m.DDL()...)
+	db := pgtest.Open(t, m.DDL()...)
 	const table = `table "tidings"."delivery": `
 	for name, tt := range map[string]struct{ change, want string }{
 		"schema":             {`DROP SCHEMA spare`, `schema "spare" is missing`},
@@ -97,7 +98,7 @@ func TestDifferencesFindEveryDrift(t *testing.T) {
 
 func TestDifferencesReportAFailingConnection(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := pgtest.Open(t)
 	tx, err := db.Begin()
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback() }()
@@ -118,7 +119,7 @@ func TestDifferencesTakeHostileNamesAsValues(t *testing.T) {
 		Tables:  []schema.Table{{Schema: "\x00\\", Name: `'"\`, Columns: []schema.Column{{}}}},
 		Views:   []schema.View{{}},
 	}
-	lines, err := schema.Differences(context.Background(), open(t), m)
+	lines, err := schema.Differences(context.Background(), pgtest.Open(t), m)
 	require.NoError(t, err)
 	require.Len(t, lines, 7+2)
 }

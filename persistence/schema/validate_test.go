@@ -19,8 +19,11 @@ func TestValidateFindsEverythingAtOnce(t *testing.T) {
 			{
 				Schema: "s", Name: "t", PrimaryKey: []string{"a", "a"},
 				Columns: []schema.Column{
-					column, column, {Name: "ctid", Type: "text"}, {Name: long, Type: "text"},
-					{Name: "none"}, {Name: "both", Type: "bigint", Identity: true, Default: "1"},
+					column, column,
+					{Name: "ctid", Type: "text"},
+					{Name: long, Type: "text"},
+					{Name: "none"},
+					{Name: "both", Type: "bigint", Identity: true, Default: "1"},
 				},
 				Uniques:     []schema.Unique{{Columns: []string{"missing"}}, {Name: "u"}},
 				Checks:      []schema.Check{{Name: "u", Expression: "true"}, {Name: "e"}, {Expression: "true"}},
@@ -28,7 +31,8 @@ func TestValidateFindsEverythingAtOnce(t *testing.T) {
 				Indexes:     []schema.Index{{Name: "t"}, {Name: "i", Columns: []schema.IndexColumn{{}}}, {Name: long, Columns: schema.On("b")}},
 				Storage:     []schema.Parameter{{Name: "x = 1) --"}, {Name: "y"}, {Name: "y"}},
 			},
-			{Schema: "s", Name: "t_pkey"}, {Schema: "s", Name: "t_both_seq"},
+			{Schema: "s", Name: "t_pkey"},
+			{Schema: "s", Name: "t_both_seq"},
 		},
 		Views: []schema.View{{Schema: "s", Name: "u"}},
 	}
