@@ -91,6 +91,9 @@ func (s *Server) fillDataDir(ctx context.Context, incomplete bool) error {
 			return fmt.Errorf("clear half-made data folder: %w", err)
 		}
 	}
+	if err := os.Chmod(s.data, 0o700); err != nil { // PostgreSQL refuses wider modes
+		return fmt.Errorf("data folder: %w", err)
+	}
 	mark := filepath.Join(s.data, incompleteName)
 	if file, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		_ = file.Close()

@@ -1,0 +1,5 @@
+package pgserver
+
+import "syscall"
+
+func threadID() int { return syscall.Gettid() }
