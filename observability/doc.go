@@ -1,1 +1,2 @@
+// Package observability shows an app from outside: its Prometheus metrics.
 package observability

@@ -1,0 +1,90 @@
+package boot
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// Pool is a connection pool whose database is named later: an app is assembled
+// before its development or test database exists.
+type Pool struct {
+	*sqlx.DB
+	connector *lateConnector
+}
+
+// NewPool returns a pool of at most size connections.
+func NewPool(size int) *Pool {
+	c := &lateConnector{}
+	db := sql.OpenDB(c)
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	return &Pool{DB: sqlx.NewDb(db, "postgres"), connector: c}
+}
+
+// Connect names the database. It opens no connection.
+func (p *Pool) Connect(dsn string) error {
+	dsn, err := withSettings(dsn)
+	if err != nil {
+		return err
+	}
+	c, err := pq.NewConnector(dsn)
+	if err != nil {
+		return fmt.Errorf("database URL: %w", err)
+	}
+	p.connector.set(c)
+	return nil
+}
+
+// withSettings adds what the kernel needs to be set and the URL leaves open: the
+// session's time zone and the TLS mode (libpq's default, where lib/pq would
+// refuse a server without TLS).
+func withSettings(dsn string) (string, error) {
+	u, err := url.Parse(dsn)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		// The text may hold a password: say nothing of it.
+		return "", errors.New("database URL: want postgres://user@host:port/database?…")
+	}
+	q := u.Query()
+	for name, value := range map[string]string{"timezone": "UTC", "sslmode": "prefer", "application_name": "tidings"} {
+		if !q.Has(name) {
+			q.Set(name, value)
+		}
+	}
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+type lateConnector struct {
+	mu   sync.RWMutex
+	real driver.Connector
+}
+
+func (c *lateConnector) set(real driver.Connector) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.real = real
+}
+
+var errNoDatabase = errors.New("no database is named yet: the app has not started")
+
+// Connect opens a connection.
+func (c *lateConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	c.mu.RLock()
+	real := c.real
+	c.mu.RUnlock()
+	if real == nil {
+		return nil, errNoDatabase
+	}
+	return real.Connect(ctx)
+}
+
+// Driver returns lib/pq's driver.
+func (c *lateConnector) Driver() driver.Driver { return &pq.Driver{} }

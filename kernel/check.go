@@ -1,0 +1,114 @@
+package kernel
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"go.uber.org/fx"
+
+	"github.com/tidings-go/tidings/access"
+)
+
+// ErrDeclarations is what a boot fails with whose declarations do not fit. It
+// wraps every problem found.
+var ErrDeclarations = errors.New("the app's declarations do not fit together")
+
+// check reports everything wrong with the declarations, together.
+func check(in access.DeclaredIn, graph fx.DotGraph, c *kernel) error {
+	k := newChecker(in.Declared, parseGraph(string(graph)))
+	for _, d := range k.all {
+		k.report(d.Check()...)
+		k.uses(d)
+		k.listens(d)
+		k.report(k.graph.missing(d)...)
+	}
+	k.duplicates()
+	if len(k.errs) == 0 {
+		k.report(c.checkModel(in.Declared))
+	}
+	if len(k.errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w:\n%w", ErrDeclarations, errors.Join(k.errs...))
+}
+
+type checker struct {
+	all     []*access.Declaration
+	targets map[access.Target]bool
+	graph   graph
+	errs    []error
+}
+
+func newChecker(declared []access.Declared, g graph) *checker {
+	k := &checker{targets: map[access.Target]bool{}, graph: g}
+	for _, d := range declared {
+		k.all = append(k.all, d.Declaration())
+	}
+	slices.SortFunc(k.all, func(a, b *access.Declaration) int {
+		return cmp.Or(cmp.Compare(a.Source.File, b.Source.File), cmp.Compare(a.Source.Line, b.Source.Line),
+			cmp.Compare(a.Identity, b.Identity))
+	})
+	for _, d := range k.all {
+		k.targets[access.Target{Kind: d.Kind, Type: d.Input}] = true
+	}
+	return k
+}
+
+func (k *checker) report(errs ...error) {
+	for _, err := range errs {
+		if err != nil {
+			k.errs = append(k.errs, err)
+		}
+	}
+}
+
+// duplicates reports identities, and inputs of operations, that are declared
+// more than once.
+func (k *checker) duplicates() {
+	identities := map[string]*access.Declaration{}
+	inputs := map[access.Target]*access.Declaration{}
+	for _, d := range k.all {
+		if first, ok := identities[d.Identity]; ok {
+			k.report(fmt.Errorf("%s: its identity is already that of the %s", d, first))
+		} else {
+			identities[d.Identity] = d
+		}
+		var t access.Target
+		switch d.Kind {
+		case access.KindUsecase, access.KindAction:
+			t = access.Target{Kind: access.KindUsecase, Type: d.Input}
+		case access.KindService, access.KindEvent:
+			t = access.Target{Kind: d.Kind, Type: d.Input}
+		default:
+			continue
+		}
+		if first, ok := inputs[t]; ok {
+			k.report(fmt.Errorf("%s: its type %v is already that of the %s: give it a type of its own", d, d.Input, first))
+		} else {
+			inputs[t] = d
+		}
+	}
+}
+
+// uses reports what an operation may call or emit and nothing declares.
+func (k *checker) uses(d *access.Declaration) {
+	for _, u := range access.Uses(d.Deps) {
+		if !k.targets[u.Target] {
+			k.report(fmt.Errorf("%s: field %s of its Deps: nothing declares the %s", d, u.Field, u.Target))
+		}
+	}
+}
+
+func (k *checker) listens(d *access.Declaration) {
+	if d.Kind != access.KindSyncListener && d.Kind != access.KindDeferredListener {
+		return
+	}
+	if !k.targets[access.Target{Kind: access.KindEvent, Type: d.Input}] {
+		k.report(fmt.Errorf("%s: listens to %v, which nothing declares as an event", d, d.Input))
+	}
+}
+
+var handleType = reflect.TypeFor[access.Handle]()

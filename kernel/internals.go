@@ -1,0 +1,28 @@
+package kernel
+
+import (
+	"github.com/jmoiron/sqlx"
+	"go.uber.org/fx"
+
+	"github.com/tidings-go/tidings/events"
+)
+
+// Parts is what a test kit reaches of an assembled kernel.
+type Parts struct {
+	// Pool is the pool that the kernel uses.
+	Pool *sqlx.DB
+	// Schema is the schema of the framework's tables.
+	Schema string
+}
+
+// Assemble returns the kernel as an fx option for test kits: on an external
+// database, with options of the bus, and with parts filled once fx.New returns.
+func Assemble(external External, parts *Parts, bus []events.BusOption, opts ...fx.Option) fx.Option {
+	setting := option(func(s *settings) error {
+		s.external, s.bus = external, append(s.bus, bus...)
+		return nil
+	})
+	return fx.Options(core(), Distinct(opts...), setting, quiet(), fx.Invoke(func(k *kernel) {
+		*parts = Parts{Pool: k.pool, Schema: k.config.Delivery.Schema}
+	}))
+}

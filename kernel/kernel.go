@@ -1,0 +1,172 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/fx"
+
+	"github.com/tidings-go/tidings/access"
+	"github.com/tidings-go/tidings/boot"
+	"github.com/tidings-go/tidings/delivery"
+	"github.com/tidings-go/tidings/events"
+	"github.com/tidings-go/tidings/observability"
+	"github.com/tidings-go/tidings/persistence"
+	"github.com/tidings-go/tidings/persistence/pgserver"
+	"github.com/tidings-go/tidings/persistence/schema"
+	"github.com/tidings-go/tidings/usecase"
+)
+
+// kernel is everything that one app shares.
+type kernel struct {
+	*settings
+	config  boot.Config
+	runtime *access.Runtime
+	pool    *sqlx.DB
+	late    *boot.Pool // the kernel's own pool, or nil
+	db      *persistence.Database
+	bus     *events.Bus
+	engine  *delivery.Engine // nil where nothing is delivered
+	admin   *boot.Admin      // nil where nothing is served
+	dev     *pgserver.Server // while it runs
+}
+
+// core is the kernel as an fx option: what every app has once.
+func core() fx.Option {
+	return fx.Options(
+		fx.Decorate(func(lc fx.Lifecycle) fx.Lifecycle { return boot.NewHooks(lc) }),
+		fx.Provide(collect, assemble, func(k *kernel) *access.Runtime { return k.runtime }),
+		fx.Invoke(check, connect),
+	)
+}
+
+// assemble makes the kernel and appends its hook. Everything that holds a handle
+// is constructed after it, so its hook starts first and stops last; delivery
+// starts after all hooks and stops before them.
+func assemble(s *settings, lc fx.Lifecycle) (*kernel, error) {
+	k := &kernel{settings: s, runtime: access.NewRuntime()}
+	config, err := boot.FromEnvironment(s.config, os.LookupEnv)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	if s.flags != nil {
+		s.flags(&config)
+	}
+	config.Delivery.Logger = s.logger
+	k.config = config.WithDefaults()
+	if err := k.config.Delivery.Validate(); err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	if err := k.openPool(); err != nil {
+		return nil, err
+	}
+	k.db = persistence.New(k.pool)
+	k.bus = events.NewBus(k.db, k.config.Delivery.Schema, s.bus...)
+	lc.Append(fx.Hook{OnStart: k.start, OnStop: k.stop})
+	if hooks, ok := lc.(*boot.Hooks); ok {
+		hooks.Last(k.startDelivery, k.stopDelivery)
+	}
+	return k, nil
+}
+
+func (k *kernel) openPool() error {
+	switch {
+	case k.database != nil:
+		k.pool = k.database
+		return nil
+	case k.config.Dev, k.external.Database != nil, k.config.DatabaseURL != "":
+		k.late = boot.NewPool(k.config.PoolSize)
+		k.pool = k.late.DB
+		return nil
+	}
+	return errors.New("no database: set DATABASE_URL, or ask for the embedded development PostgreSQL " +
+		"with --dev or kernel.DevDatabase(), or hand the app's own pool to kernel.Database")
+}
+
+// addTypes adds the declared event types to the bus.
+func (k *kernel) addTypes(declared []access.Declared) {
+	for _, d := range declared {
+		if t, ok := d.(*events.Type); ok {
+			k.bus.AddType(t)
+		}
+	}
+}
+
+// checkModel reports what is wrong with the model of the app's tables, such as
+// names that are too long or collide.
+func (k *kernel) checkModel(declared []access.Declared) error {
+	probe := events.NewBus(k.db, k.config.Delivery.Schema)
+	for _, d := range declared {
+		if t, ok := d.(*events.Type); ok {
+			probe.AddType(t)
+		}
+	}
+	for _, d := range declared {
+		if l, ok := d.(*events.Listener); ok {
+			if err := probe.Subscribe(l, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return model(probe, k.config.Delivery.Schema).Validate()
+}
+
+func model(bus *events.Bus, framework string) schema.Model {
+	return schema.Merge(delivery.FrameworkModel(framework), schema.Model{Tables: bus.Tables()})
+}
+
+// connect binds the handles to the operations. It runs after check.
+func connect(k *kernel, in access.BoundIn, declared access.DeclaredIn) error {
+	k.addTypes(declared.Declared)
+	for _, b := range in.Bound {
+		switch d := b.Declared.(type) {
+		case *usecase.Definition:
+			k.runtime.Bind(d.Target(), d.Operation(k.db, b.Deps))
+		case *events.Listener:
+			if err := k.bus.Subscribe(d, b.Deps); err != nil {
+				return err
+			}
+		}
+	}
+	var listeners []string
+	for _, s := range k.bus.Deferred() {
+		listeners = append(listeners, s.Listener.Declaration().Identity)
+	}
+	for _, d := range declared.Declared {
+		if t, ok := d.(*events.Type); ok {
+			k.runtime.Bind(t.Target(), k.bus.Operation(t))
+		}
+	}
+	if err := k.observe(listeners); err != nil {
+		return err
+	}
+	if k.publishOnly {
+		return nil
+	}
+	engine, err := delivery.New(k.db, k.bus, k.config.Delivery)
+	k.engine = engine
+	return err
+}
+
+// observe registers the metrics and makes the admin endpoint.
+func (k *kernel) observe(listeners []string) error {
+	if k.registry == nil {
+		k.registry = prometheus.NewRegistry()
+		k.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
+	err := k.registry.Register(observability.NewCollector(listeners, func(ctx context.Context) (map[string]float64, error) {
+		return delivery.QueueAges(ctx, k.db, k.config.Delivery.Schema)
+	}))
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	if k.settings.admin && k.config.AdminAddr != "off" {
+		k.admin = boot.NewAdmin(k.config.AdminAddr, k.registry, k.pool.PingContext, k.logger)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidings-go/tidings/boot"
+	"github.com/tidings-go/tidings/persistence/schema"
+)
+
+// ErrSchema is what a start fails with whose database does not have the tables
+// that the app's declarations need. The kernel never changes a database by
+// itself.
+var ErrSchema = errors.New("the database does not have the schema that the app needs")
+
+// External hands the kernel a database that is made when the app starts. It is
+// for test kits.
+type External struct {
+	// Database returns the URL of a database that has the model's tables and
+	// then the app's own, made by these statements.
+	Database func(ctx context.Context, model schema.Model, own []string) (url string, err error)
+}
+
+// start opens the way to the database. What it opened is closed again if it
+// fails: fx calls no OnStop of a hook whose OnStart failed.
+func (k *kernel) start(ctx context.Context) error {
+	err := k.open(ctx)
+	if err != nil {
+		return errors.Join(err, k.stop(ctx))
+	}
+	return nil
+}
+
+func (k *kernel) open(ctx context.Context) error {
+	if err := k.connectPool(ctx); err != nil {
+		return err
+	}
+	if err := k.pool.PingContext(ctx); err != nil {
+		return fmt.Errorf("database not reached: %w", err)
+	}
+	m := model(k.bus, k.config.Delivery.Schema)
+	if k.dev != nil {
+		if err := boot.CreateSchema(ctx, k.pool.DB, k.config.Delivery.Schema, m, k.devSchema); err != nil {
+			return err
+		}
+	}
+	if err := k.compare(ctx, m); err != nil {
+		return err
+	}
+	if err := k.bus.Open(ctx); err != nil {
+		return err
+	}
+	if k.admin != nil {
+		return k.admin.Start(ctx)
+	}
+	return nil
+}
+
+// connectPool names the database of the kernel's own pool.
+func (k *kernel) connectPool(ctx context.Context) error {
+	switch {
+	case k.late == nil:
+		return nil
+	case k.external.Database != nil:
+		url, err := k.external.Database(ctx, model(k.bus, k.config.Delivery.Schema), k.devSchema)
+		if err != nil {
+			return err
+		}
+		return k.late.Connect(url)
+	case k.config.Dev:
+		server, url, err := boot.StartDev(ctx, k.config.DevDir)
+		if err != nil {
+			return err
+		}
+		k.dev = server
+		return k.late.Connect(url)
+	default:
+		return k.late.Connect(k.config.DatabaseURL)
+	}
+}
+
+func (k *kernel) compare(ctx context.Context, m schema.Model) error {
+	differences, err := schema.Differences(ctx, k.pool, m)
+	if err != nil {
+		return err
+	}
+	if len(differences) == 0 {
+		return nil
+	}
+	hint := "the command `schema show` prints the statements that make it"
+	if k.dev != nil {
+		hint = "the development database is from before a change: remove " + k.config.DevDir
+	}
+	return fmt.Errorf("%w (%s):\n  %s", ErrSchema, hint, strings.Join(differences, "\n  "))
+}
+
+// stop closes what open opened.
+func (k *kernel) stop(ctx context.Context) error {
+	var errs []error
+	if k.admin != nil {
+		errs = append(errs, k.admin.Stop(ctx))
+	}
+	k.bus.Close()
+	k.db.CloseStatements()
+	if k.late != nil { // the pool itself stays: the app may start again
+		k.pool.SetMaxIdleConns(0)
+		k.pool.SetMaxIdleConns(k.config.PoolSize)
+	}
+	if k.dev != nil {
+		errs = append(errs, k.dev.Stop(ctx))
+		k.dev = nil
+	}
+	return errors.Join(errs...)
+}
+
+func (k *kernel) startDelivery(ctx context.Context) error {
+	if k.engine == nil {
+		return nil
+	}
+	return k.engine.Start(ctx)
+}
+
+func (k *kernel) stopDelivery(ctx context.Context) error {
+	if k.engine == nil {
+		return nil
+	}
+	return k.engine.Stop(ctx)
+}

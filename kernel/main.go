@@ -1,0 +1,181 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"github.com/tidings-go/tidings/boot"
+)
+
+// Exit codes of the program that Main runs.
+const (
+	ExitOK    = 0
+	ExitError = 1
+	ExitUsage = 2
+)
+
+// Main runs a whole program around the app's modules and ends the process: its
+// command serve runs the app, schema shows the statements that make its tables;
+// kernel.Command adds commands of the app's own. Options of the kernel may stand
+// among the modules.
+func Main(opts ...fx.Option) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := Run(ctx, os.Args[1:], os.Stdout, os.Stderr, opts...)
+	stop()
+	os.Exit(code)
+}
+
+// Run is Main with its surroundings as arguments; it returns the exit code.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer, opts ...fx.Option) int {
+	root := &cobra.Command{
+		Use: "app", Short: "An application on the Tidings kernel", SilenceUsage: true, SilenceErrors: true,
+	}
+	if len(os.Args) > 0 {
+		root.Use = commandName(os.Args[0])
+	}
+	root.AddCommand(serveCommand(opts), schemaCommand(opts))
+	for _, o := range opts {
+		if k, ok := o.(Option); ok {
+			root.AddCommand(commandsOf(k)...)
+		}
+	}
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(stderr, "error:", err)
+		return ExitError
+	}
+	return ExitOK
+}
+
+func commandName(path string) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if os.IsPathSeparator(path[i]) {
+			return path[i+1:]
+		}
+	}
+	return path
+}
+
+// commandsOf returns the commands that an option adds.
+func commandsOf(o Option) []*cobra.Command {
+	s := &settings{}
+	_ = o.set(s)
+	return s.commands
+}
+
+func serveCommand(opts []fx.Option) *cobra.Command {
+	var flags boot.Config
+	c := &cobra.Command{
+		Use: "serve", Short: "Run the app until it is stopped", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return serve(c.Context(), flags, opts)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&flags.Dev, "dev", false, "run on the embedded development PostgreSQL (TIDINGS_DEV)")
+	f.StringVar(&flags.DevDir, "dev-dir", "", "its data folder (TIDINGS_DEV_DIR, default "+boot.DefaultDevDir+")")
+	f.StringVar(&flags.AdminAddr, "admin-addr", "", "where to serve health and metrics, or off (TIDINGS_ADMIN_ADDR, default "+boot.DefaultAdminAddr+")")
+	f.IntVar(&flags.Delivery.Workers, "workers", 0, "how many listeners run at once (TIDINGS_WORKERS, default 4 × GOMAXPROCS)")
+	return c
+}
+
+// overrides applies the flags that were given.
+func overrides(flags boot.Config) func(*boot.Config) {
+	return func(c *boot.Config) {
+		c.Dev = c.Dev || flags.Dev
+		if flags.DevDir != "" {
+			c.DevDir = flags.DevDir
+		}
+		if flags.AdminAddr != "" {
+			c.AdminAddr = flags.AdminAddr
+		}
+		if flags.Delivery.Workers > 0 {
+			c.Delivery.Workers = flags.Delivery.Workers
+		}
+	}
+}
+
+func withFlags(flags boot.Config) Option {
+	return option(func(s *settings) error {
+		s.flags = overrides(flags)
+		return nil
+	})
+}
+
+// serve runs the app until ctx is done, or a part of it asks for the shutdown.
+func serve(ctx context.Context, flags boot.Config, opts []fx.Option) error {
+	var k *kernel
+	app := fx.New(
+		core(), Distinct(opts...), withFlags(flags), Admin(), fx.Populate(&k), quiet(),
+		fx.StartTimeout(time.Minute), fx.StopTimeout(time.Hour), // the true one below
+	)
+	if err := app.Err(); err != nil {
+		return err
+	}
+	start, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := app.Start(start); err != nil {
+		return err
+	}
+	k.logger.InfoContext(ctx, "app started", k.config.LogAttrs()...)
+	var err error
+	select {
+	case <-ctx.Done():
+	case s := <-app.Wait():
+		if s.ExitCode != 0 {
+			err = fmt.Errorf("the app shut itself down with exit code %d", s.ExitCode)
+		}
+	case <-orphaned(k.config.Dev):
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.config.Delivery.Grace+stopMargin)
+	defer cancel()
+	if e := app.Stop(stop); e != nil {
+		return e
+	}
+	return err
+}
+
+// stopMargin is what a stop has beyond the grace period of running listeners:
+// for rolling back, and for the app's own hooks.
+const stopMargin = 15 * time.Second
+
+// quiet has fx log at debug level: what matters of it comes back as errors.
+func quiet() fx.Option {
+	return fx.WithLogger(func(s *settings) fxevent.Logger {
+		l := &fxevent.SlogLogger{Logger: s.logger}
+		l.UseLogLevel(slog.LevelDebug)
+		l.UseErrorLevel(slog.LevelDebug)
+		return l
+	})
+}
+
+// orphaned is closed when the parent process has gone: a signal to `go run`
+// leaves its child running. It watches in development alone.
+func orphaned(dev bool) <-chan struct{} {
+	gone := make(chan struct{})
+	if !dev {
+		return gone
+	}
+	parent := os.Getppid()
+	go func() {
+		for range time.Tick(500 * time.Millisecond) {
+			if os.Getppid() != parent {
+				close(gone)
+				return
+			}
+		}
+	}()
+	return gone
+}
