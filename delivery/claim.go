@@ -19,15 +19,14 @@ import (
 //
 // A suspect is claimed alone, with empty buffers, in turn with normal claims:
 // whether it kills its process again is found out with as few neighbours as
-// possible.
+// possible. Waiting for the buffers to run empty would let one slow listener
+// hold up the others, so they are handed back.
 func (c *claimer) claim() bool {
 	if c.mayFind && c.suspect == nil {
 		c.lookForSuspect()
 	}
-	if c.suspectDue && c.normal {
-		if len(c.buffered()) > 0 || c.running >= c.config.Workers {
-			return false
-		}
+	if c.suspectDue && c.normal && c.running < c.config.Workers {
+		c.handBackBuffers()
 		if c.claimSuspect() {
 			return true
 		}
@@ -57,10 +56,11 @@ func (c *claimer) claimSuspect() bool {
 		c.claimFailed(err)
 		return false
 	}
-	if len(jobs) > 0 {
-		c.suspect = jobs[0]
+	n := c.accept(jobs)
+	for _, j := range c.buffered() {
+		c.suspect = j // nothing else is buffered
 	}
-	return c.accept(jobs) > 0
+	return n > 0
 }
 
 // claimReady claims for all listeners that may have ready jobs and have room.
@@ -169,7 +169,7 @@ func (c *claimer) accept(jobs []*job) int {
 	byType := map[*events.Type][]*job{}
 	for _, j := range jobs {
 		if j.attempt > j.lane.policy.MaxAttempts {
-			c.reject(j, failure{kind: FailureAttempts, final: true, unspent: true, err: errExhausted})
+			c.fail(j, failure{kind: FailureAttempts, final: true, unspent: true, err: errExhausted})
 			continue
 		}
 		byType[j.lane.sub.Type] = append(byType[j.lane.sub.Type], j)
@@ -210,21 +210,13 @@ func (c *claimer) load(typ *events.Type, jobs []*job) {
 		stored, ok := found[j.eventID]
 		switch {
 		case err != nil:
-			c.reject(j, failure{kind: FailurePayload, err: fmt.Errorf("load event: %w", err)})
+			c.fail(j, failure{kind: FailurePayload, err: fmt.Errorf("load event: %w", err)})
 		case !ok:
-			c.reject(j, failure{kind: FailurePayload, final: true, err: errMissing})
+			c.fail(j, failure{kind: FailurePayload, final: true, err: errMissing})
 		case stored.Err != nil:
-			c.reject(j, failure{kind: FailurePayload, final: true, err: stored.Err})
+			c.fail(j, failure{kind: FailurePayload, final: true, err: stored.Err})
 		default:
 			j.event = stored
 		}
-	}
-}
-
-// reject fails a job that was not started.
-func (c *claimer) reject(j *job, f failure) {
-	c.fail(j, f)
-	if j == c.suspect {
-		c.suspect, c.mayFind = nil, true
 	}
 }

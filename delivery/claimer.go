@@ -1,8 +1,6 @@
 package delivery
 
 import (
-	"context"
-	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,7 +33,6 @@ type claimer struct {
 
 	lost                []uuid.UUID // tokens of claims of unknown outcome
 	nextPoll, nextRenew time.Time
-	complained          time.Time
 }
 
 func (r *run) claimer() {
@@ -138,10 +135,7 @@ func (c *claimer) wait() {
 
 // drain hands back what was not started and waits for what runs.
 func (c *claimer) drain() {
-	c.handBack(c.buffered(), 0)
-	for _, l := range c.lanes {
-		l.buffer = nil
-	}
+	c.handBackBuffers()
 	c.handBackLost()
 	for c.running > 0 {
 		c.ended(<-c.done)
@@ -155,6 +149,14 @@ func (c *claimer) buffered() []*job {
 		jobs = append(jobs, l.buffer...)
 	}
 	return jobs
+}
+
+// handBackBuffers gives all unstarted jobs back unspent.
+func (c *claimer) handBackBuffers() {
+	c.handBack(c.buffered(), 0)
+	for _, l := range c.lanes {
+		l.buffer = nil
+	}
 }
 
 // renew renews the leases of buffered jobs.
@@ -178,7 +180,7 @@ func (r *run) handBack(jobs []*job, wait time.Duration) {
 	}
 	numbers, tokens := ids(jobs)
 	if _, err := r.exec(r.q.handBack, numbers, tokens, micros(wait)); err != nil {
-		r.log.WarnContext(context.Background(), "claims not handed back", slog.Int("jobs", len(jobs)), slog.Any("error", err))
+		r.complain("claims not handed back: the leases will end them", err)
 	}
 }
 
@@ -192,14 +194,5 @@ func (c *claimer) handBackLost() {
 		}
 		c.lost = c.lost[1:]
 		c.look()
-	}
-}
-
-// complain logs an error of the claimer, at most once in ten seconds: a database
-// that is down must not flood the log.
-func (c *claimer) complain(message string, err error) {
-	if time.Since(c.complained) > 10*time.Second {
-		c.complained = time.Now()
-		c.log.WarnContext(context.Background(), message, slog.Any("error", err))
 	}
 }

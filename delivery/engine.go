@@ -25,7 +25,7 @@ type Engine struct {
 	config Config
 	db     *persistence.Database
 	bus    *events.Bus
-	log    *slog.Logger
+	logger *slog.Logger
 	q      queries
 
 	wakes    chan struct{} // something may be ready
@@ -54,7 +54,7 @@ type run struct {
 	loops  sync.WaitGroup
 	claims sync.WaitGroup
 
-	noted time.Time // when maintenance last complained
+	*complaints
 }
 
 // New returns an engine for the deferred subscribers of bus. Nothing runs until
@@ -65,7 +65,7 @@ func New(db *persistence.Database, bus *events.Bus, config Config) (*Engine, err
 		return nil, err
 	}
 	e := &Engine{
-		config: config, db: db, bus: bus, log: config.Logger,
+		config: config, db: db, bus: bus, logger: config.Logger,
 		q: newQueries(db, config.Schema), wakes: make(chan struct{}, 1), promotes: make(chan struct{}, 1),
 		promoted: make(chan struct{}, 1),
 	}
@@ -114,7 +114,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	r.loops.Go(r.heartbeat)
 	r.loops.Go(r.maintain)
 	r.claims.Go(r.claimer)
-	e.log.InfoContext(ctx, "delivery started", slog.String("node", e.config.NodeName), slog.Int("listeners", len(subs)),
+	e.logger.InfoContext(ctx, "delivery started", slog.String("node", e.config.NodeName), slog.Int("listeners", len(subs)),
 		slog.Int("workers", e.config.Workers))
 	return nil
 }
@@ -122,6 +122,7 @@ func (e *Engine) Start(ctx context.Context) error {
 func (e *Engine) newRun(subs []*events.Subscriber) *run {
 	r := &run{
 		Engine: e, node: uuid.New(), byID: map[int32]*lane{}, done: make(chan *job, e.config.Workers),
+		complaints: newComplaints(e.logger),
 	}
 	slots := e.config.Workers
 	if len(subs) > 1 { // one slow or poisoned listener cannot take all workers
@@ -171,12 +172,12 @@ func (e *Engine) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("stop delivery: listeners still running that ignore their context: %w", context.Cause(ctx))
 	}
-	r.deregister(ctx)
 	r.stopLife()
 	r.loops.Wait()
+	r.deregister()
 	r.stopWork(errStopping)
 	e.run = nil
-	e.log.InfoContext(ctx, "delivery stopped", slog.String("node", e.config.NodeName))
+	e.logger.InfoContext(ctx, "delivery stopped", slog.String("node", e.config.NodeName))
 	return nil
 }
 

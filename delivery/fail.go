@@ -53,7 +53,7 @@ func (r *run) fail(j *job, f failure) {
 		late, err = r.recordFailure(args)
 	}
 	if err != nil {
-		r.log.ErrorContext(context.Background(), "failed attempt not recorded: the lease will end the claim",
+		r.logger.ErrorContext(context.Background(), "failed attempt not recorded: the lease will end the claim",
 			slog.Int64("job", j.id), slog.String("listener", j.lane.identity()), slog.Any("error", err))
 		return
 	}
@@ -82,7 +82,7 @@ func (r *run) logFailure(j *job, f failure, final bool) {
 	if final {
 		level, message = slog.LevelError, "job failed"
 	}
-	r.log.Log(context.Background(), level, message, slog.Int64("job", j.id), slog.String("listener", j.lane.identity()),
+	r.logger.Log(context.Background(), level, message, slog.Int64("job", j.id), slog.String("listener", j.lane.identity()),
 		slog.Int("attempt", j.attempt), slog.String("failure", f.kind), slog.String("error", errorText(f.err, 500)))
 }
 
@@ -92,7 +92,7 @@ func (r *run) handBackStarted(j *job, cause error) {
 	n, err := r.exec(r.q.handBackStarted, j.id, j.token.String(), r.config.MaxHandBacks, r.node.String(),
 		errorText(cause, r.config.ErrorLimit))
 	if err != nil {
-		r.log.WarnContext(context.Background(), "interrupted job not handed back: the lease will end the claim",
+		r.logger.WarnContext(context.Background(), "interrupted job not handed back: the lease will end the claim",
 			slog.Int64("job", j.id), slog.Any("error", err))
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -96,11 +95,9 @@ func (r *run) once(s step, what string, statement *persistence.Statement, args .
 	r.note(what, err)
 }
 
-// note logs the errors of maintenance, at most once in ten seconds.
+// note logs the errors of maintenance.
 func (r *run) note(what string, err error) {
-	if err == nil || r.living.Err() != nil || time.Since(r.noted) < 10*time.Second {
-		return
+	if err != nil && r.living.Err() == nil {
+		r.complain("maintenance not done: "+what, err)
 	}
-	r.noted = time.Now()
-	r.log.WarnContext(context.Background(), "maintenance not done", slog.String("step", what), slog.Any("error", err))
 }

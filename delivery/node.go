@@ -3,7 +3,6 @@ package delivery
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -29,7 +28,7 @@ func (r *run) heartbeat() {
 	for sleep(r.living, r.config.Heartbeat) {
 		ctx, cancel := context.WithTimeout(r.living, r.config.Heartbeat)
 		if err := r.register(ctx); err != nil && r.living.Err() == nil {
-			r.log.WarnContext(ctx, "node registration not renewed", slog.Any("error", err))
+			r.complain("node registration not renewed", err)
 		}
 		cancel()
 	}
@@ -37,9 +36,9 @@ func (r *run) heartbeat() {
 
 // deregister removes the node, so that others know at once. Best effort: without
 // it the registration expires.
-func (r *run) deregister(ctx context.Context) {
+func (r *run) deregister() {
 	if _, err := r.exec(r.q.deregister, r.node.String()); err != nil {
-		r.log.WarnContext(ctx, "node not deregistered", slog.Any("error", err))
+		r.complain("node not deregistered", err)
 	}
 }
 

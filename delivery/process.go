@@ -54,7 +54,7 @@ func (r *run) conclude(j *job, err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, errFenced):
-		r.log.WarnContext(context.Background(), "job was lost before its listener started",
+		r.logger.WarnContext(context.Background(), "job was lost before its listener started",
 			slog.Int64("job", j.id), slog.String("listener", j.lane.identity()))
 	case errors.Is(err, errNotMet):
 		r.handBack([]*job{j}, claimRetry)
@@ -73,7 +73,7 @@ func (r *run) conclude(j *job, err error) {
 func (r *run) mark(j *job) bool {
 	n, err := r.exec(r.q.mark, j.id, j.token.String())
 	if err != nil {
-		r.log.WarnContext(context.Background(), "suspect not marked", slog.Int64("job", j.id), slog.Any("error", err))
+		r.complain("suspect not marked", err)
 		r.handBack([]*job{j}, claimRetry)
 	}
 	return err == nil && n == 1

@@ -27,7 +27,7 @@ func (r *run) recoverLost() {
 		all += len(page)
 	}
 	if all > 0 {
-		r.log.WarnContext(context.Background(), "lost jobs recovered", slog.Int("jobs", all))
+		r.logger.WarnContext(context.Background(), "lost jobs recovered", slog.Int("jobs", all))
 	}
 }
 
