@@ -62,7 +62,7 @@ func find(major int) (Binaries, error) {
 		}
 		return Binaries{}, notFound(looked, major, "$"+binEnv+" is set, so nothing else was tried")
 	}
-	for _, step := range []func() ([]string, []string){pathDirs, usualDirs} {
+	for _, step := range []func() ([]string, []string){initdbDirs, configDirs, usualDirs} {
 		dirs, notes := step()
 		looked = append(looked, notes...)
 		if found := try(dirs); len(found) > 0 {

@@ -103,7 +103,7 @@ func startChild(t *testing.T, c childConfig, uid uint32, tmp string) *child {
 	}
 	asked, err := json.Marshal(c)
 	require.NoError(t, err)
-	cmd.Env = append(os.Environ(), childEnv+"="+string(asked), "TMPDIR="+tmp)
+	cmd.Env = append(os.Environ(), childEnv+"="+string(asked), "TMPDIR="+tmp, tempEnv+"=")
 	if uid != 0 {
 		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(tmp, "cache"))
 	}

@@ -30,6 +30,13 @@ type Config struct {
 	// start waits for the server of a killed parent to finish its shutdown.
 	DataDir string
 
+	// TempDir is where the server's temporary folder (socket, temporary data) is
+	// made. Empty: $TIDINGS_PG_TMP, else the first that fits of os.TempDir(),
+	// /tmp and /var/tmp. A memory file system such as /dev/shm makes starts and
+	// CREATE DATABASE several times faster than a busy ext4, which searches long
+	// for free inodes after many deletions (measured: 1.4 ms per file).
+	TempDir string
+
 	// Durable keeps PostgreSQL's durability. Default false: fsync and
 	// full_page_writes are off. Commits then survive Crash and a kill of any
 	// process, but not a crash of the machine. synchronous_commit stays on: off,

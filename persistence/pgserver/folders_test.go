@@ -95,6 +95,7 @@ func TestAFolderThatDoesNotFitIsExplainedOrPassedOver(t *testing.T) {
 	long := filepath.Join(openTemp(t), strings.Repeat("x", 80))
 	require.NoError(t, os.Mkdir(long, 0o755))
 	t.Setenv("TMPDIR", long)
+	t.Setenv(tempEnv, "")
 	s := start(t, Config{})
 	require.True(t, strings.HasPrefix(s.SocketDir(), "/tmp/"), s.SocketDir())
 	_, err := newRunDirIn(long, nil)
@@ -104,6 +105,8 @@ func TestAFolderThatDoesNotFitIsExplainedOrPassedOver(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return
 	}
+	_, err = newRunDir(long, nil)
+	require.Error(t, err, "a chosen folder is not passed over")
 	private := filepath.Join(openTemp(t), "private")
 	require.NoError(t, os.Mkdir(private, 0o700))
 	t.Setenv("TMPDIR", private)
@@ -185,6 +188,7 @@ func TestACacheThatOthersCouldWriteIsNotUsed(t *testing.T) {
 func isolateCache(t *testing.T) string {
 	tmp := openTemp(t)
 	t.Setenv("TMPDIR", tmp)
+	t.Setenv(tempEnv, "")
 	t.Setenv("XDG_CACHE_HOME", tmp)
 	t.Setenv("HOME", tmp)
 	return cacheDir()

@@ -3,6 +3,7 @@
 package pgserver
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"os"
@@ -61,7 +62,7 @@ func text(t *testing.T, db *sql.DB, query string) (value string) {
 // openTemp is a folder that every user may enter, unlike t.TempDir.
 func openTemp(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "pgs-")
+	dir, err := os.MkdirTemp(cmp.Or(os.Getenv(tempEnv), "/tmp"), "pgs-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o755))

@@ -12,30 +12,32 @@ import (
 	"time"
 )
 
-// pathDirs are the folders to which PATH's initdb and pg_config lead, and notes
-// about what PATH lacks.
-func pathDirs() (dirs, notes []string) {
-	if initdb, err := exec.LookPath("initdb"); err != nil {
-		notes = append(notes, "PATH: no initdb")
-	} else if resolved, err := filepath.EvalSymlinks(initdb); err != nil {
-		notes = append(notes, fmt.Sprintf("%s: %v", initdb, err))
-	} else {
-		dirs = append(dirs, filepath.Dir(resolved))
+// initdbDirs is the folder to which PATH's initdb leads, or a note.
+func initdbDirs() (dirs, notes []string) {
+	initdb, err := exec.LookPath("initdb")
+	if err != nil {
+		return nil, []string{"PATH: no initdb"}
 	}
+	resolved, err := filepath.EvalSymlinks(initdb)
+	if err != nil {
+		return nil, []string{fmt.Sprintf("%s: %v", initdb, err)}
+	}
+	return []string{filepath.Dir(resolved)}, nil
+}
+
+// configDirs is the folder that PATH's pg_config names, or a note.
+func configDirs() (dirs, notes []string) {
 	config, err := exec.LookPath("pg_config")
 	if err != nil {
-		return dirs, append(notes, "PATH: no pg_config")
+		return nil, []string{"PATH: no pg_config"}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, config, "--bindir").Output()
 	if err != nil {
-		return dirs, append(notes, fmt.Sprintf("%s --bindir: %v", config, err))
+		return nil, []string{fmt.Sprintf("%s --bindir: %v", config, err)}
 	}
-	if dir := strings.TrimSpace(string(out)); !slices.Contains(dirs, dir) {
-		dirs = append(dirs, dir)
-	}
-	return dirs, notes
+	return []string{strings.TrimSpace(string(out))}, nil
 }
 
 // usualDirs are the existing folders that the usual patterns match, and the

@@ -1,6 +1,7 @@
 package pgserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -29,12 +30,14 @@ type runDir struct {
 	lock *fileLock
 }
 
-// newRunDir makes the folder under the first base that fits: os.TempDir(), then
-// /tmp and /var/tmp. It has mode 0700 and is this user's until it is
+// tempEnv names the folder for temporary folders of servers.
+const tempEnv = "TIDINGS_PG_TMP"
+
+// newRunDir makes the folder under the first base that fits. It has mode 0700 and is this user's until it is
 // handed to the server's.
-func newRunDir(a *account) (*runDir, error) {
+func newRunDir(chosen string, a *account) (*runDir, error) {
 	var problems []error
-	for _, base := range tempBases() {
+	for _, base := range tempBases(chosen) {
 		removeStale(base, a)
 		run, err := newRunDirIn(base, a)
 		if err == nil {
@@ -45,7 +48,11 @@ func newRunDir(a *account) (*runDir, error) {
 	return nil, fmt.Errorf("make temporary folder for the server: %w", errors.Join(problems...))
 }
 
-func tempBases() []string {
+// tempBases are the folders to try: the chosen one alone, if there is one.
+func tempBases(chosen string) []string {
+	if chosen = cmp.Or(chosen, os.Getenv(tempEnv)); chosen != "" {
+		return []string{chosen}
+	}
 	bases := []string{os.TempDir()}
 	if runtime.GOOS != "windows" {
 		for _, base := range []string{"/tmp", "/var/tmp"} {
@@ -97,7 +104,7 @@ func checkSocketPath(dir string) error {
 		limit = 107
 	}
 	if socket := filepath.Join(dir, longestSocket); len(socket) > limit {
-		return fmt.Errorf("socket path %s has %d bytes, the system takes %d: set TMPDIR to a shorter folder",
+		return fmt.Errorf("socket path %s has %d bytes, the system takes %d: set $TMPDIR or $"+tempEnv+" to a shorter folder",
 			socket, len(socket), limit)
 	}
 	if strings.Contains(dir, ",") { // the separator of unix_socket_directories, and of lib/pq's hosts

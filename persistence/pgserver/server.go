@@ -81,7 +81,7 @@ func (s *Server) prepare(ctx context.Context) error {
 	if err := s.account.checkEnter(c.Binaries.Dir); err != nil {
 		return err
 	}
-	if s.run, err = newRunDir(s.account); err != nil {
+	if s.run, err = newRunDir(c.TempDir, s.account); err != nil {
 		return err
 	}
 	if err := s.prepareData(ctx); err != nil {

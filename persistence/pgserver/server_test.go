@@ -182,6 +182,7 @@ func TestSettingsThatCannotBeAreRefusedTogether(t *testing.T) {
 func TestAFailedStartQuotesTheLogAndLeavesNothing(t *testing.T) {
 	tmp := openTemp(t)
 	t.Setenv("TMPDIR", tmp)
+	t.Setenv(tempEnv, "")
 	listener, err := net.Listen("tcp", loopback+":0")
 	require.NoError(t, err)
 	defer listener.Close()

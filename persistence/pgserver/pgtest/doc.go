@@ -19,6 +19,10 @@
 // itself once per distinct DDL. Where no PostgreSQL is installed the tests fail
 // and say what to install; they are never skipped.
 //
+// On Linux the data is in /dev/shm where that has 4 GiB free, else in the
+// temporary folder; $TIDINGS_PG_TMP chooses otherwise. pgserver.Start uses the
+// temporary folder unless told.
+//
 // The server dies with the test binary, whatever way that ends. A test that
 // crashes or restarts its server takes one of its own: pgserver.Start.
 package pgtest

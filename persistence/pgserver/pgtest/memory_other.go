@@ -1,0 +1,5 @@
+//go:build !linux
+
+package pgtest
+
+func memoryFree(string) uint64 { return 0 }
