@@ -212,9 +212,9 @@ func (c *claimer) load(typ *events.Type, jobs []*job) {
 		case err != nil:
 			c.fail(j, failure{kind: FailurePayload, err: fmt.Errorf("load event: %w", err)})
 		case !ok:
-			c.fail(j, failure{kind: FailurePayload, final: true, err: errMissing})
+			c.fail(j, failure{kind: FailurePayload, final: true, unspent: true, err: errMissing})
 		case stored.Err != nil:
-			c.fail(j, failure{kind: FailurePayload, final: true, err: stored.Err})
+			c.fail(j, failure{kind: FailurePayload, final: true, unspent: true, err: stored.Err})
 		default:
 			j.event = stored
 		}
