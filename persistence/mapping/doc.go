@@ -49,10 +49,9 @@
 // location, not its monotonic reading. It is read into the location of that
 // name if that still has the offset at that instant, and else into a fixed zone
 // of that name and offset. So the local time of a node becomes, on a node with
-// another local zone, a fixed zone called Local. Times before the year 1 or
-// after the year 9999 (in UTC) are refused: timestamptz could hold more, but
-// lib/pq writes 29 February of year 0 as 1 March, pgx without prepared
-// statements cannot read a year of five digits, and RFC 3339 knows neither.
+// another local zone, a fixed zone called Local. The years 4713 BC to 294275 (in
+// UTC) can be stored, others are refused; mind that time.Time has no JSON beyond
+// the years 0 to 9999.
 //
 // Blank fields (_) are no data and are passed over.
 package mapping

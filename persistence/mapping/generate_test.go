@@ -96,7 +96,7 @@ func genText(t *rapid.T) string {
 
 func genTime(t *rapid.T) time.Time {
 	at := time.Unix(
-		rapid.OneOf(rapid.Int64Range(-62135600000, 253402304000), rapid.Int64Range(-1e10, 1e10)).Draw(t, "second"),
+		rapid.OneOf(rapid.Int64Range(-210866900000, 9224286350000), rapid.Int64Range(-62167219200-1e9, -62167219200+1e9), rapid.Int64Range(-1e10, 1e10)).Draw(t, "second"),
 		rapid.OneOf(rapid.Int64Range(0, 999_999_999), rapid.SampledFrom([]int64{1, 499, 500, 999, 999_999_500, 999_999_999})).Draw(t, "nanosecond"))
 	name := rapid.SampledFrom([]string{"UTC", "Local", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Pacific/Apia", "Africa/Monrovia", ""}).Draw(t, "zone")
 	if name == "" {
@@ -110,7 +110,7 @@ func storable(v reflect.Value) bool {
 	if v.Type().ConvertibleTo(reflect.TypeFor[time.Time]()) {
 		at := v.Convert(reflect.TypeFor[time.Time]()).Interface().(time.Time)
 		year, zone := at.UTC().Year(), at.Location().String()
-		return year >= 1 && year <= 9999 && utf8.ValidString(zone) && !strings.Contains(zone, "\x00")
+		return year >= -4712 && year <= 294275 && utf8.ValidString(zone) && !strings.Contains(zone, "\x00")
 	}
 	switch v.Kind() {
 	case reflect.String:

@@ -113,14 +113,6 @@ func asTime(stored any) (time.Time, error) {
 		return t, nil
 	case nil:
 		return time.Time{}, errNull
-	case string: // infinity, or a driver without a type map
-		return parseTime(t)
-	case []byte:
-		return parseTime(string(t))
 	}
 	return time.Time{}, unexpected(stored)
-}
-
-func parseTime(s string) (time.Time, error) {
-	return time.Parse("2006-01-02 15:04:05.999999Z07", s)
 }

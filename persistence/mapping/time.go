@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -12,15 +13,24 @@ import (
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// timestamp is how an instant is written: by us, in UTC and cut to the
-// microsecond, because PostgreSQL would round, and lib/pq may be told globally
-// (pq.EnableInfinityTs) to write some times as infinity.
-const timestamp = "2006-01-02 15:04:05.000000Z"
-
+// The range is that of timestamptz (4714-11-24 BC to 294276), cut to whole years
+// so that no session's time zone leads out of it. Both drivers read all of it.
 var (
-	earliest = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
-	latest   = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
+	earliest = time.Date(-4712, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(294275, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
 )
+
+// timestamp writes an instant, cut to the microsecond because PostgreSQL would
+// round. It is not left to the driver: lib/pq writes 29 February of year 0 as
+// 1 March, and may be told (pq.EnableInfinityTs) to write some times as infinity.
+func timestamp(t time.Time) string {
+	t = t.UTC()
+	year, era := t.Year(), ""
+	if year <= 0 {
+		year, era = 1-year, " BC"
+	}
+	return fmt.Sprintf("%04d", year) + t.Format("-01-02 15:04:05.000000") + "+00" + era
+}
 
 // timeNode is a time: instant, nanoseconds beyond the microsecond, offset, name
 // of the location.
@@ -46,8 +56,8 @@ func (n *timeNode) checks() []schema.Check {
 func (n *timeNode) encode(v reflect.Value, args []any) ([]any, error) {
 	t := v.Convert(timeType).Interface().(time.Time)
 	if t.Before(earliest) || t.After(latest) {
-		return nil, n.value(fmt.Errorf("%s is out of range", t.UTC().Format(time.RFC3339Nano)),
-			"the years 1 to 9999 (in UTC) can be stored")
+		return nil, n.value(errors.New("time is out of range"),
+			"the years 4713 BC to 294275 (in UTC) can be stored")
 	}
 	_, offset := t.Zone()
 	zone := t.Location().String()
@@ -57,8 +67,7 @@ func (n *timeNode) encode(v reflect.Value, args []any) ([]any, error) {
 	if offset < math.MinInt32 || offset > math.MaxInt32 {
 		return nil, n.value(fmt.Errorf("zone offset of %d seconds", offset), "use a real offset from UTC")
 	}
-	instant := t.UTC().Truncate(time.Microsecond).Format(timestamp)
-	return append(args, instant, int64(t.Nanosecond()%1000), int64(offset), zone), nil
+	return append(args, timestamp(t), int64(t.Nanosecond()%1000), int64(offset), zone), nil
 }
 
 func (n *timeNode) decode(row []any, v reflect.Value) error {
