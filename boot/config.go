@@ -16,8 +16,12 @@ type Config struct {
 	// DatabaseURL names the database: DATABASE_URL. It may hold a password.
 	DatabaseURL string
 	// AdminAddr is where /healthz, /readyz and /metrics are served:
-	// TIDINGS_ADMIN_ADDR, default DefaultAdminAddr; "off" serves nothing.
+	// TIDINGS_ADMIN_ADDR, default DefaultAdminAddr; Off serves nothing.
 	AdminAddr string
+	// ListenURL is where to LISTEN for other processes: TIDINGS_LISTEN_URL,
+	// default DatabaseURL; Off polls only. Behind PgBouncer it names the server
+	// itself.
+	ListenURL string
 	// Dev asks for the embedded PostgreSQL of development: TIDINGS_DEV.
 	Dev bool
 	// DevDir is its data folder: TIDINGS_DEV_DIR, default DefaultDevDir.
@@ -36,6 +40,9 @@ const (
 	DefaultDevDir    = ".tidings/pgdata"
 )
 
+// Off is the value that turns AdminAddr or ListenURL off.
+const Off = "off"
+
 // appConnections is how many connections a pool of the kernel's own has beyond
 // what delivery needs: for the app's usecases and the metrics.
 const appConnections = 10
@@ -47,6 +54,7 @@ func FromEnvironment(base Config, lookup func(string) (string, bool)) (Config, e
 	c := base
 	e.text("DATABASE_URL", &c.DatabaseURL)
 	e.text("TIDINGS_ADMIN_ADDR", &c.AdminAddr)
+	e.text("TIDINGS_LISTEN_URL", &c.ListenURL)
 	e.boolean("TIDINGS_DEV", &c.Dev)
 	e.text("TIDINGS_DEV_DIR", &c.DevDir)
 	e.number("TIDINGS_POOL_SIZE", &c.PoolSize)

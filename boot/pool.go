@@ -31,7 +31,7 @@ func NewPool(size int) *Pool {
 
 // Connect names the database. It opens no connection.
 func (p *Pool) Connect(dsn string) error {
-	dsn, err := withSettings(dsn)
+	dsn, err := WithSettings(dsn)
 	if err != nil {
 		return err
 	}
@@ -43,10 +43,10 @@ func (p *Pool) Connect(dsn string) error {
 	return nil
 }
 
-// withSettings adds what the kernel needs to be set and the URL leaves open: the
-// session's time zone and the TLS mode (libpq's default, where lib/pq would
-// refuse a server without TLS).
-func withSettings(dsn string) (string, error) {
+// WithSettings returns dsn with what the kernel needs to be set and the URL
+// leaves open: the session's time zone and the TLS mode (libpq's default, where
+// lib/pq would refuse a server without TLS).
+func WithSettings(dsn string) (string, error) {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		// The text may hold a password: say nothing of it.

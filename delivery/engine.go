@@ -32,6 +32,9 @@ type Engine struct {
 	promotes chan struct{} // a waiting job may be due
 	promoted chan struct{} // waiting or lost jobs may be ready again
 
+	listenURL string // where to LISTEN; empty: poll only
+	sender    string // whose notifications are this process's own
+
 	mu  sync.Mutex
 	run *run
 }
@@ -58,7 +61,7 @@ type run struct {
 }
 
 // New returns an engine for the deferred subscribers of bus. Nothing runs until
-// Start; commits that add jobs wake it.
+// Start; call Wake after commits that add jobs.
 func New(db *persistence.Database, bus *events.Bus, config Config) (*Engine, error) {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
@@ -69,8 +72,16 @@ func New(db *persistence.Database, bus *events.Bus, config Config) (*Engine, err
 		q: newQueries(db, config.Schema), wakes: make(chan struct{}, 1), promotes: make(chan struct{}, 1),
 		promoted: make(chan struct{}, 1),
 	}
-	bus.OnStored(func([]int32) { e.Wake() })
 	return e, nil
+}
+
+// ListenOn has the engine listen at url for the notifications of other
+// processes, but not for those of own, this process's notifier. Call it before
+// Start; without it the engine polls, which is sufficient.
+func (e *Engine) ListenOn(url string, own *Notifier) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.listenURL, e.sender = url, own.sender
 }
 
 // Config returns the configuration with its defaults filled in.
@@ -113,6 +124,9 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.run = r
 	r.loops.Go(r.heartbeat)
 	r.loops.Go(r.maintain)
+	if e.listenURL != "" {
+		r.loops.Go(r.listen)
+	}
 	r.claims.Go(r.claimer)
 	e.logger.InfoContext(ctx, "delivery started", slog.String("node", e.config.NodeName), slog.Int("listeners", len(subs)),
 		slog.Int("workers", e.config.Workers))

@@ -32,6 +32,7 @@ type kernel struct {
 	db      *persistence.Database
 	bus     *events.Bus
 	engine  *delivery.Engine // nil where nothing is delivered
+	notify  *delivery.Notifier
 	admin   *boot.Admin      // nil where nothing is served
 	dev     *pgserver.Server // while it runs
 }
@@ -145,12 +146,25 @@ func connect(k *kernel, in access.BoundIn, declared access.DeclaredIn) error {
 	if err := k.observe(listeners); err != nil {
 		return err
 	}
-	if k.publishOnly {
-		return nil
+	return k.deliver()
+}
+
+// deliver makes what runs after commits: the notifier in every process, the
+// engine unless the process only publishes.
+func (k *kernel) deliver() (err error) {
+	k.notify = delivery.NewNotifier(k.db, k.config.Delivery)
+	if !k.publishOnly {
+		if k.engine, err = delivery.New(k.db, k.bus, k.config.Delivery); err != nil {
+			return err
+		}
 	}
-	engine, err := delivery.New(k.db, k.bus, k.config.Delivery)
-	k.engine = engine
-	return err
+	k.bus.OnStored(func([]int32) {
+		if k.engine != nil {
+			k.engine.Wake()
+		}
+		k.notify.Notify()
+	})
+	return nil
 }
 
 // observe registers the metrics and makes the admin endpoint.
@@ -165,7 +179,7 @@ func (k *kernel) observe(listeners []string) error {
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	if k.settings.admin && k.config.AdminAddr != "off" {
+	if k.settings.admin && k.config.AdminAddr != boot.Off {
 		k.admin = boot.NewAdmin(k.config.AdminAddr, k.registry, k.pool.PingContext, k.logger)
 	}
 	return nil

@@ -52,32 +52,50 @@ func (k *kernel) open(ctx context.Context) error {
 	if err := k.bus.Open(ctx); err != nil {
 		return err
 	}
+	k.notify.Start()
 	if k.admin != nil {
 		return k.admin.Start(ctx)
 	}
 	return nil
 }
 
-// connectPool names the database of the kernel's own pool.
-func (k *kernel) connectPool(ctx context.Context) error {
-	switch {
-	case k.late == nil:
-		return nil
-	case k.external.Database != nil:
-		url, err := k.external.Database(ctx, model(k.bus, k.config.Delivery.Schema), k.devSchema)
+// connectPool names the database of the kernel's own pool, and where to listen.
+func (k *kernel) connectPool(ctx context.Context) (err error) {
+	listen := k.config.ListenURL
+	if k.late != nil {
+		url, err := k.databaseURL(ctx)
 		if err != nil {
 			return err
 		}
-		return k.late.Connect(url)
+		if err := k.late.Connect(url); err != nil {
+			return err
+		}
+		if listen == "" {
+			listen = url
+		}
+	}
+	if k.engine == nil || listen == "" || listen == boot.Off {
+		return nil
+	}
+	if listen, err = boot.WithSettings(listen); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	k.engine.ListenOn(listen, k.notify)
+	return nil
+}
+
+// databaseURL returns the URL of the database, after making it where it is one
+// for tests or development.
+func (k *kernel) databaseURL(ctx context.Context) (string, error) {
+	switch {
+	case k.external.Database != nil:
+		return k.external.Database(ctx, model(k.bus, k.config.Delivery.Schema), k.devSchema)
 	case k.config.Dev:
 		server, url, err := boot.StartDev(ctx, k.config.DevDir)
-		if err != nil {
-			return err
-		}
 		k.dev = server
-		return k.late.Connect(url)
+		return url, err
 	default:
-		return k.late.Connect(k.config.DatabaseURL)
+		return k.config.DatabaseURL, nil
 	}
 }
 
@@ -102,6 +120,7 @@ func (k *kernel) stop(ctx context.Context) error {
 	if k.admin != nil {
 		errs = append(errs, k.admin.Stop(ctx))
 	}
+	k.notify.Stop()
 	k.bus.Close()
 	k.db.CloseStatements()
 	if k.late != nil { // the pool itself stays: the app may start again

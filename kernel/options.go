@@ -99,6 +99,17 @@ func DevSchema(statements ...string) Option {
 	})
 }
 
+// Listen has the node listen at url for the notifications of other processes,
+// with a connection of its own; boot.Off polls only. Default is the database URL
+// of the kernel's own pool; with kernel.Database there is none, and without this
+// option or TIDINGS_LISTEN_URL the node polls, which is sufficient but slower.
+func Listen(url string) Option {
+	return option(func(s *settings) error {
+		s.config.ListenURL = url
+		return nil
+	})
+}
+
 // PublishOnly has the process emit events and run synchronous listeners, but
 // deliver nothing: other nodes run the deferred listeners.
 func PublishOnly() Option {
