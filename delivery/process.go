@@ -83,7 +83,7 @@ func (r *run) mark(j *job) bool {
 func (r *run) attempt(j *job) error {
 	ctx, cancel := context.WithTimeoutCause(r.working, j.lane.policy.TimeLimit, errLimit)
 	defer cancel()
-	t, err := r.db.Begin(ctx, persistence.TxOptions{})
+	t, err := r.db.Begin(ctx, persistence.TxOptions{Isolation: j.lane.policy.Isolation})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotMet, err)
 	}

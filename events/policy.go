@@ -1,10 +1,13 @@
 package events
 
 import (
+	"database/sql"
 	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/tidings-go/tidings/persistence"
 )
 
 // Policy is how a deferred listener is delivered.
@@ -16,6 +19,8 @@ type Policy struct {
 	BackoffFirst, BackoffMax time.Duration
 	// TimeLimit is how long one attempt may take.
 	TimeLimit time.Duration
+	// Isolation is the isolation level of the processing transaction.
+	Isolation sql.IsolationLevel
 }
 
 // Defaults of a deferred listener. Ten attempts with these waits span about
@@ -78,6 +83,19 @@ func TimeLimit(d time.Duration) ListenerOption {
 			return fmt.Errorf("events.TimeLimit(%v): want between 1ms and 24h", d)
 		}
 		p.TimeLimit = d
+		return nil
+	}
+}
+
+// Isolation sets the isolation level of the processing transaction; default is
+// the database's, usually READ COMMITTED. Serialization failures are retried
+// within the attempt.
+func Isolation(level sql.IsolationLevel) ListenerOption {
+	return func(p *Policy) error {
+		if !persistence.HasIsolation(level) {
+			return fmt.Errorf("events.Isolation: PostgreSQL has no isolation level %s", level)
+		}
+		p.Isolation = level
 		return nil
 	}
 }

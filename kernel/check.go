@@ -10,6 +10,9 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/tidings-go/tidings/access"
+	"github.com/tidings-go/tidings/events"
+	"github.com/tidings-go/tidings/persistence"
+	"github.com/tidings-go/tidings/usecase"
 )
 
 // ErrDeclarations is what a boot fails with whose declarations do not fit. It
@@ -19,6 +22,7 @@ var ErrDeclarations = errors.New("the app's declarations do not fit together")
 // check reports everything wrong with the declarations, together.
 func check(in access.DeclaredIn, graph fx.DotGraph, c *kernel) error {
 	k := newChecker(in.Declared, parseGraph(string(graph)))
+	k.flows(in.Declared)
 	for _, d := range k.all {
 		k.report(d.Check()...)
 		k.uses(d)
@@ -108,6 +112,39 @@ func (k *checker) listens(d *access.Declaration) {
 	}
 	if !k.targets[access.Target{Kind: access.KindEvent, Type: d.Input}] {
 		k.report(fmt.Errorf("%s: listens to %v, which nothing declares as an event", d, d.Input))
+	}
+}
+
+// flows reports operations that call a usecase which asks for more than their own
+// transaction has: whenever they own it, the call would fail.
+func (k *checker) flows(declared []access.Declared) {
+	asks := map[access.Target]*usecase.Definition{}
+	for _, d := range declared {
+		if u, ok := d.(*usecase.Definition); ok && d.Declaration().Kind != access.KindService {
+			asks[u.Target()] = u
+		}
+	}
+	for _, d := range declared {
+		var owns persistence.TxOptions
+		switch d := d.(type) {
+		case *usecase.Definition:
+			if d.Declaration().Kind == access.KindService {
+				continue // runs in its caller's
+			}
+			owns = d.Transaction()
+		case *events.Listener:
+			if !d.IsDeferred() {
+				continue // runs in the publisher's
+			}
+			owns.Isolation = d.Policy().Isolation
+		}
+		for _, u := range access.Uses(d.Declaration().Deps) {
+			if called, ok := asks[u.Target]; ok {
+				if err := owns.Offers(called.Transaction()); err != nil {
+					k.report(fmt.Errorf("%s: field %s of its Deps calls the %s: %w", d.Declaration(), u.Field, called.Declaration(), err))
+				}
+			}
+		}
 	}
 }
 

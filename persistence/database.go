@@ -64,6 +64,27 @@ type TxOptions struct {
 	Isolation sql.IsolationLevel
 }
 
+// HasIsolation says whether PostgreSQL has the isolation level.
+func HasIsolation(level sql.IsolationLevel) bool {
+	switch level {
+	case sql.LevelDefault, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable:
+		return true
+	}
+	return false
+}
+
+// Offers returns ErrIncompatible if a transaction opened with o has less than a
+// participant asks for.
+func (o TxOptions) Offers(participant TxOptions) error {
+	if o.ReadOnly && !participant.ReadOnly {
+		return fmt.Errorf("%w: it is read-only and the operation may write", ErrIncompatible)
+	}
+	if participant.Isolation > o.Isolation && participant.Isolation > sql.LevelReadCommitted {
+		return fmt.Errorf("%w: it runs %s and the operation wants %s", ErrIncompatible, o.Isolation, participant.Isolation)
+	}
+	return nil
+}
+
 type txKey struct{ db *Database }
 
 // Current returns the active transaction that ctx carries.

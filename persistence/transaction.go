@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,7 +52,7 @@ func (t *Transaction) AfterCommit(f func()) {
 
 // join runs f as a participant.
 func (t *Transaction) join(ctx context.Context, o TxOptions, f func(context.Context, *Transaction) error) error {
-	if err := t.offers(o); err != nil {
+	if err := t.opts.Offers(o); err != nil {
 		return err
 	}
 	if o.ReadOnly {
@@ -71,17 +70,6 @@ func (t *Transaction) join(ctx context.Context, o TxOptions, f func(context.Cont
 		t.SetRollbackOnly(err)
 	}
 	return err
-}
-
-// offers returns ErrIncompatible if the transaction has less than o asks for.
-func (t *Transaction) offers(o TxOptions) error {
-	if t.opts.ReadOnly && !o.ReadOnly {
-		return fmt.Errorf("%w: it is read-only and the operation may write", ErrIncompatible)
-	}
-	if o.Isolation > t.opts.Isolation && o.Isolation > sql.LevelReadCommitted {
-		return fmt.Errorf("%w: it runs %s and the operation wants %s", ErrIncompatible, t.opts.Isolation, o.Isolation)
-	}
-	return nil
 }
 
 // usable returns an error if no statement can be sent.

@@ -25,6 +25,9 @@ func (d *Definition) Operation(db *persistence.Database, deps any) access.Operat
 	if d.decl.Kind == access.KindService {
 		deliver = d.supports
 	}
+	if d.retries > 0 {
+		deliver = d.retryingOwner
+	}
 	return func(ctx context.Context, in any) (out any, err error) {
 		if err = d.validate(in); err == nil {
 			out, err = deliver(ctx, db, deps, in)

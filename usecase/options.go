@@ -51,12 +51,11 @@ func Isolation(level sql.IsolationLevel) Option {
 		if d.decl.Kind == access.KindService {
 			return errors.New("usecase.Isolation: a service opens no transaction")
 		}
-		switch level {
-		case sql.LevelDefault, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable:
-			d.tx.Isolation = level
-			return nil
+		if !persistence.HasIsolation(level) {
+			return fmt.Errorf("usecase.Isolation: PostgreSQL has no isolation level %s", level)
 		}
-		return fmt.Errorf("usecase.Isolation: PostgreSQL has no isolation level %s", level)
+		d.tx.Isolation = level
+		return nil
 	}
 }
 
@@ -67,6 +66,9 @@ type Definition struct {
 	tx     persistence.TxOptions
 	checks []func(any) error
 	run    func(ctx ctx, deps, in any, tx access.Tx) (any, error)
+
+	retries   int
+	copyInput func(any) any
 }
 
 // Declaration describes the definition; it must not be changed.
