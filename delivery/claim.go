@@ -206,17 +206,53 @@ func (c *claimer) load(typ *events.Type, jobs []*job) {
 		c.handBack(jobs, claimRetry)
 		return
 	}
+	var unreadable []*job
 	for _, j := range jobs {
 		stored, ok := found[j.eventID]
 		switch {
 		case err != nil:
-			c.fail(j, failure{kind: FailurePayload, err: fmt.Errorf("load event: %w", err)})
+			j.event.Err = fmt.Errorf("load event: %w", err)
+			unreadable = append(unreadable, j)
 		case !ok:
 			c.fail(j, failure{kind: FailurePayload, final: true, unspent: true, err: errMissing})
 		case stored.Err != nil:
-			c.fail(j, failure{kind: FailurePayload, final: true, unspent: true, err: stored.Err})
+			j.event.Err = stored.Err
+			unreadable = append(unreadable, j)
 		default:
 			j.event = stored
 		}
+	}
+	c.unreadable(unreadable, err == nil)
+}
+
+// modelWait is how long a job waits that another node may be able to read.
+const modelWait = 5 * time.Second
+
+// unreadable disposes of jobs whose events this node cannot read: it fails them,
+// unless live nodes differ in their model, as they do in a rolling deployment;
+// then it hands them back with a delay. An event that was read and cannot be
+// rebuilt fails its job at once.
+func (c *claimer) unreadable(jobs []*job, final bool) {
+	if len(jobs) == 0 {
+		return
+	}
+	lanes := make([]*lane, len(jobs))
+	for i, j := range jobs {
+		lanes[i] = j.lane
+	}
+	differ := true // where it cannot be asked, the jobs are kept
+	err := c.short(func(ctx context.Context, t *persistence.Transaction) error {
+		return c.q.differ.QueryOne(ctx, t, []any{c.model, c.listeners(lanes)}, &differ)
+	})
+	if err != nil {
+		c.complain("models of the nodes not compared", err)
+	}
+	if differ {
+		c.complain("events not readable while nodes differ in their model: jobs handed back", jobs[0].event.Err)
+		c.handBack(jobs, modelWait)
+		return
+	}
+	for _, j := range jobs {
+		c.fail(j, failure{kind: FailurePayload, final: final, unspent: final, err: j.event.Err})
 	}
 }

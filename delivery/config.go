@@ -46,6 +46,11 @@ type Config struct {
 	MaxHandBacks int
 	// ErrorLimit is how many bytes of an error's text are kept; default 8 KiB.
 	ErrorLimit int
+	// Model names the rules by which this node rebuilds stored events; default is
+	// a fingerprint of the program and of its events' tables. While live nodes
+	// differ in it, an event that cannot be rebuilt does not fail its job: the job
+	// is handed back, for another node may be able to.
+	Model string
 	// Logger is where noteworthy things go; default slog.Default().
 	Logger *slog.Logger
 }

@@ -43,6 +43,7 @@ type Engine struct {
 type run struct {
 	*Engine
 	node  uuid.UUID
+	model string
 	lanes []*lane
 	byID  map[int32]*lane
 
@@ -117,7 +118,10 @@ func (e *Engine) Start(ctx context.Context) error {
 			return fmt.Errorf("start delivery: %w", err)
 		}
 	}
-	r := e.newRun(subs)
+	r, err := e.newRun(subs)
+	if err != nil {
+		return fmt.Errorf("start delivery: %w", err)
+	}
 	if err := r.register(ctx); err != nil {
 		return fmt.Errorf("start delivery: %w", err)
 	}
@@ -133,9 +137,15 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
-func (e *Engine) newRun(subs []*events.Subscriber) *run {
+func (e *Engine) newRun(subs []*events.Subscriber) (*run, error) {
+	model, err := e.config.Model, error(nil)
+	if model == "" {
+		if model, err = fingerprint(e.bus); err != nil {
+			return nil, err
+		}
+	}
 	r := &run{
-		Engine: e, node: uuid.New(), byID: map[int32]*lane{}, done: make(chan *job, e.config.Workers),
+		Engine: e, model: model, node: uuid.New(), byID: map[int32]*lane{}, done: make(chan *job, e.config.Workers),
 		complaints: newComplaints(e.logger),
 	}
 	slots := e.config.Workers
@@ -150,7 +160,7 @@ func (e *Engine) newRun(subs []*events.Subscriber) *run {
 	r.claiming, r.stopClaim = context.WithCancel(context.Background())
 	r.working, r.stopWork = context.WithCancelCause(context.Background())
 	r.living, r.stopLife = context.WithCancel(context.Background())
-	return r
+	return r, nil
 }
 
 // errStopping is the cause with which running listeners are cancelled when the

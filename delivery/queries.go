@@ -223,13 +223,18 @@ const lockSQL = `SELECT set_config('statement_timeout', $1::text, true) || set_c
 	|| set_config('lock_timeout', $1::text, true), pg_try_advisory_xact_lock($2, $3)`
 
 // registerSQL registers the node or renews its registration: $1 node, $2 name,
-// $3 listeners, $4 how long it holds in microseconds.
-const registerSQL = `INSERT INTO %[1]s.node AS n (id, name, expires_at, listeners)
-VALUES ($1::uuid, $2, clock_timestamp() + $4::bigint * interval '1 microsecond', $3::integer[])
+// $3 listeners, $4 how long it holds in microseconds, $5 model.
+const registerSQL = `INSERT INTO %[1]s.node AS n (id, name, expires_at, listeners, model)
+VALUES ($1::uuid, $2, clock_timestamp() + $4::bigint * interval '1 microsecond', $3::integer[], $5)
 ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), listeners = excluded.listeners,
 	expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'`
 
 const deregisterSQL = `DELETE FROM %[1]s.node WHERE id = $1::uuid`
+
+// differSQL says whether a live node with another model has one of the
+// listeners. $1 model, $2 listeners.
+const differSQL = `SELECT EXISTS (
+	SELECT FROM %[1]s.node WHERE expires_at > now() AND model <> $1 AND listeners && $2::integer[])`
 
 // forgetNodesSQL removes nodes that have been dead for a day: until then they
 // help to understand what happened.
@@ -256,7 +261,7 @@ type queries struct {
 	claim, claimSuspect, suspects, acknowledge, refresh, mark, fail *persistence.Statement
 	handBack, handBackToken, handBackStarted, renew                 *persistence.Statement
 	recover, expired, promote, due, terminate, lock, forgetNodes    *persistence.Statement
-	register, deregister                                            *persistence.Statement
+	register, deregister, differ                                    *persistence.Statement
 }
 
 func newQueries(db *persistence.Database, framework string) queries {
@@ -269,7 +274,7 @@ func newQueries(db *persistence.Database, framework string) queries {
 		handBack: s(handBackSQL), handBackToken: s(handBackTokenSQL), handBackStarted: s(handBackStartedSQL),
 		renew: s(renewSQL), recover: s(recoverSQL), expired: s(expiredSQL), promote: s(promoteSQL), due: s(dueSQL),
 		terminate: db.Statement(terminateSQL), lock: db.Statement(lockSQL), forgetNodes: s(forgetNodesSQL),
-		register: s(registerSQL), deregister: s(deregisterSQL),
+		register: s(registerSQL), deregister: s(deregisterSQL), differ: s(differSQL),
 	}
 }
 

@@ -60,6 +60,7 @@ func nodeTable(framework string) schema.Table {
 			{Name: "seen_at", Type: timestamptz, NotNull: true, Default: now},
 			{Name: "expires_at", Type: timestamptz, NotNull: true},
 			{Name: "listeners", Type: "integer[]", NotNull: true},
+			{Name: "model", Type: "text", NotNull: true},
 		},
 		Comment: "Nodes that deliver, and the listeners they have. A node is live until expires_at.",
 	}
