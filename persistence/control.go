@@ -56,6 +56,7 @@ type scanner struct {
 	text      string
 	pos       int
 	backslash bool
+	atomic    bool // inside BEGIN ATOMIC … END, the body of a routine
 }
 
 func (s *scanner) done() bool { return s.pos >= len(s.text) }
@@ -63,21 +64,56 @@ func (s *scanner) done() bool { return s.pos >= len(s.text) }
 func (s *scanner) rest() string { return s.text[s.pos:] }
 
 // statement consumes one statement with its semicolon and returns its first
-// word if it controls the transaction.
+// word if it controls the transaction. The statements of a routine's body are
+// statements too; END at the place of one ends the body.
 func (s *scanner) statement() string {
 	first := s.word()
 	s.space()
-	if second := s.peekWord(); controls(first, second) {
+	second := s.peekWord()
+	if s.atomic && first == "END" {
+		s.atomic = false
+	} else if controls(first, second) {
 		return strings.TrimSpace(first + " " + second)
 	}
-	for !s.done() {
-		if s.text[s.pos] == ';' {
+	routine := first == "CREATE" && s.routine()
+	for depth := 0; !s.done(); {
+		switch s.text[s.pos] {
+		case ';':
 			s.pos++
 			return ""
+		case '(':
+			depth++
+		case ')':
+			depth--
 		}
-		s.lexeme()
+		// Nothing else of CREATE FUNCTION has these words side by side: a
+		// name is followed by its parameters, which stand in parentheses.
+		if s.lexeme() == "BEGIN" && routine && depth == 0 && s.follows("ATOMIC") {
+			s.atomic = true
+			return ""
+		}
 	}
 	return ""
+}
+
+// routine says whether [OR REPLACE] FUNCTION or PROCEDURE comes next.
+func (s *scanner) routine() bool {
+	pos := s.pos
+	defer func() { s.pos = pos }()
+	if s.follows("OR") && !s.follows("REPLACE") {
+		return false
+	}
+	return s.follows("FUNCTION") || s.follows("PROCEDURE")
+}
+
+// follows consumes space and the word, if it comes next.
+func (s *scanner) follows(word string) bool {
+	s.space()
+	if s.peekWord() != word {
+		return false
+	}
+	s.word()
+	return true
 }
 
 // skip consumes space, comments and empty statements.
@@ -154,8 +190,9 @@ func (s *scanner) peekWord() string {
 	return s.word()
 }
 
-// lexeme consumes one lexeme or one character inside a statement.
-func (s *scanner) lexeme() {
+// lexeme consumes one lexeme or one character inside a statement; it returns
+// the word if it was one, in upper case.
+func (s *scanner) lexeme() string {
 	switch r := s.rest(); {
 	case strings.HasPrefix(r, "--"), strings.HasPrefix(r, "/*"):
 		s.space()
@@ -165,28 +202,62 @@ func (s *scanner) lexeme() {
 		s.quoted('"', false)
 	case r[0] == '$':
 		s.dollar()
+	case r[0] >= '0' && r[0] <= '9': // a word may begin behind it: PostgreSQL 14 reads 1a as 1 a
+		s.pos++
 	case isWord(r[0]):
-		if w := s.word(); w == "E" && !s.done() && s.text[s.pos] == '\'' {
+		w := s.word()
+		if w == "E" && !s.done() && s.text[s.pos] == '\'' {
 			s.quoted('\'', true)
 		}
+		return w
 	default:
 		s.pos++
 	}
+	return ""
 }
 
+// quoted consumes what stands in quotes, with the strings that continue it.
 func (s *scanner) quoted(quote byte, backslash bool) {
 	for s.pos++; !s.done(); s.pos++ {
 		switch c := s.text[s.pos]; {
 		case c == '\\' && backslash:
 			s.pos++
+		case c == quote && strings.HasPrefix(s.text[s.pos+1:], string(quote)):
+			s.pos++
 		case c == quote:
 			s.pos++
-			if s.done() || s.text[s.pos] != quote {
+			if quote != '\'' || !s.continued() {
 				return
 			}
 		}
 	}
 	s.pos = min(s.pos, len(s.text))
+}
+
+// continued says whether a string goes on in another pair of quotes, which is so
+// if at least one end of a line and nothing but space and line comments stand
+// between. It then consumes what stands between: the position is at the quote.
+func (s *scanner) continued() bool {
+	pos, lines := s.pos, false
+	for ; pos < len(s.text); pos++ {
+		switch c := s.text[pos]; {
+		case c == '\n' || c == '\r':
+			lines = true
+		case strings.IndexByte(" \t\f\v", c) >= 0:
+		case strings.HasPrefix(s.text[pos:], "--"):
+			end := strings.IndexAny(s.text[pos:], "\r\n")
+			if end < 0 {
+				return false
+			}
+			pos, lines = pos+end, true
+		case c == '\'' && lines:
+			s.pos = pos
+			return true
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // dollar consumes $tag$…$tag$, or the sign alone where it opens no string.
