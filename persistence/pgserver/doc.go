@@ -54,9 +54,10 @@
 //
 // # Cost
 //
-// The first start on a machine runs initdb (about 1.2 s with start) and keeps
-// the result in a cache folder: os.UserCacheDir()/tidings/pgserver, or for root
-// a root-owned folder beside the temporary ones. Later starts copy it. A cache
-// folder that belongs to someone else or that others may write is not used, and
-// a damaged entry is made anew.
+// The first start on a machine runs initdb (1 to 2 s with start) and keeps the
+// result in a cache folder: os.UserCacheDir()/tidings/pgserver, or for root a
+// root-owned folder beside the temporary ones. Later starts copy it: 0.2 s in
+// memory (MemoryDir), 0.4 s on a quiet disk. A cache folder that belongs to
+// someone else or that others may write is not used, and a damaged entry is made
+// anew.
 package pgserver

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 )
 
 // Crash ends the server as `pg_ctl stop -m immediate`: sessions are cut, nothing
@@ -140,9 +141,37 @@ func freePort() (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
-// launch starts a postmaster and waits until it accepts connections. A server
-// that does not is ended.
+// orphans is the log's text where backends of a killed postmaster still hold its
+// memory. They end when they notice its death, most of them at once.
+const (
+	orphans       = "is still in use"
+	orphansBudget = 10 * time.Second
+)
+
+// launch starts a postmaster and waits until it accepts connections, and for the
+// backends of a killed predecessor before that.
 func (s *Server) launch(ctx context.Context) error {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	budget := time.After(orphansBudget)
+	for {
+		var failed *StartError
+		err := s.launchOnce(ctx)
+		if err == nil || !errors.As(err, &failed) || !strings.Contains(failed.LogTail, orphans) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-budget:
+			return err
+		case <-ticker.C:
+		}
+	}
+}
+
+// launchOnce is one attempt; a server that does not get ready is ended.
+func (s *Server) launchOnce(ctx context.Context) error {
 	s.log.mark()
 	onDeath := immediate
 	if s.kept() {

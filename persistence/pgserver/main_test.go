@@ -18,6 +18,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		childMain()
 	}
+	if dir := MemoryDir(); dir != "" {
+		if err := os.Setenv(tempEnv, dir); err != nil {
+			panic(err)
+		}
+	}
 	goleak.VerifyTestMain(m)
 }
 

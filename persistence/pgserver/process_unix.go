@@ -151,5 +151,5 @@ func serverEnv() []string {
 // alive tells whether pid is a live process, as far as this user can know.
 func alive(pid int) bool {
 	err := syscall.Kill(pid, 0)
-	return err == nil || err == syscall.EPERM
+	return (err == nil || err == syscall.EPERM) && !zombie(pid)
 }

@@ -13,15 +13,14 @@
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(pgtest.Runner{M: m}) }
 //
-// The server starts on first use (about 0.4 s, the first time on a machine about
+// The server starts on first use (0.2 to 0.4 s, the first time on a machine 1 to
 // 2 s), with fsync off and 300 connections, on a private unix socket. A database
-// is a copy of a template that holds the test's DDL: 30 to 100 ms, the template
+// is a copy of a template that holds the test's DDL: 30 to 50 ms, the template
 // itself once per distinct DDL. Where no PostgreSQL is installed the tests fail
 // and say what to install; they are never skipped.
 //
-// On Linux the data is in /dev/shm where that has 4 GiB free, else in the
-// temporary folder; $TIDINGS_PG_TMP chooses otherwise. pgserver.Start uses the
-// temporary folder unless told.
+// The data is in memory where there is room (pgserver.MemoryDir), else in the
+// temporary folder; $TIDINGS_PG_TMP chooses otherwise.
 //
 // The server dies with the test binary, whatever way that ends. A test that
 // crashes or restarts its server takes one of its own: pgserver.Start.

@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	memory         = "/dev/shm"
-	memoryNeeded   = 4 << 30 // bytes free; test databases take 8 MB each
 	maxConnections = "300"
 	startTimeout   = 2 * time.Minute // of a loaded machine's first start, with initdb
 	stopTimeout    = 10 * time.Second
@@ -42,15 +40,6 @@ func (r Runner) Run() int {
 		code = max(code, 1)
 	}
 	return code
-}
-
-// tempDir prefers a roomy memory file system, unless the environment chooses:
-// databases are made there several times faster.
-func tempDir() string {
-	if os.Getenv("TIDINGS_PG_TMP") == "" && memoryFree(memory) >= memoryNeeded {
-		return memory
-	}
-	return ""
 }
 
 // Main is for TestMain: os.Exit(pgtest.Main(m)).
@@ -82,7 +71,7 @@ func Server(t testing.TB) *pgserver.Server {
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
 		shared.server, shared.err = pgserver.Start(ctx, pgserver.Config{
-			TempDir:  tempDir(),
+			TempDir:  pgserver.MemoryDir(),
 			Settings: map[string]string{"max_connections": maxConnections},
 		})
 	}

@@ -1,5 +1,5 @@
 //go:build !linux
 
-package pgtest
+package pgserver
 
 func memoryFree(string) uint64 { return 0 }
