@@ -22,6 +22,10 @@ type Config struct {
 	// default DatabaseURL; Off polls only. Behind PgBouncer it names the server
 	// itself.
 	ListenURL string
+	// PgBouncer says that a pooler in transaction mode stands before the server:
+	// TIDINGS_PGBOUNCER. No statement is prepared, and ListenURL is Off unless it
+	// is set.
+	PgBouncer bool
 	// Dev asks for the embedded PostgreSQL of development: TIDINGS_DEV.
 	Dev bool
 	// DevDir is its data folder: TIDINGS_DEV_DIR, default DefaultDevDir.
@@ -55,6 +59,7 @@ func FromEnvironment(base Config, lookup func(string) (string, bool)) (Config, e
 	e.text("DATABASE_URL", &c.DatabaseURL)
 	e.text("TIDINGS_ADMIN_ADDR", &c.AdminAddr)
 	e.text("TIDINGS_LISTEN_URL", &c.ListenURL)
+	e.boolean("TIDINGS_PGBOUNCER", &c.PgBouncer)
 	e.boolean("TIDINGS_DEV", &c.Dev)
 	e.text("TIDINGS_DEV_DIR", &c.DevDir)
 	e.number("TIDINGS_POOL_SIZE", &c.PoolSize)
@@ -78,6 +83,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.DevDir == "" {
 		c.DevDir = DefaultDevDir
+	}
+	if c.PgBouncer && c.ListenURL == "" {
+		c.ListenURL = Off
 	}
 	if c.PoolSize == 0 {
 		c.PoolSize = c.Delivery.Connections() + appConnections

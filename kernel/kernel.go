@@ -66,7 +66,11 @@ func assemble(s *settings, lc fx.Lifecycle) (*kernel, error) {
 	if err := k.openPool(); err != nil {
 		return nil, err
 	}
-	k.db = persistence.New(k.pool)
+	var prepared []persistence.Option
+	if k.config.PgBouncer {
+		prepared = append(prepared, persistence.WithoutPreparedStatements())
+	}
+	k.db = persistence.New(k.pool, prepared...)
 	k.bus = events.NewBus(k.db, k.config.Delivery.Schema, s.bus...)
 	lc.Append(fx.Hook{OnStart: k.start, OnStop: k.stop})
 	if hooks, ok := lc.(*boot.Hooks); ok {

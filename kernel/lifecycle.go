@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -100,7 +101,13 @@ func (k *kernel) databaseURL(ctx context.Context) (string, error) {
 }
 
 func (k *kernel) compare(ctx context.Context, m schema.Model) error {
-	differences, err := schema.Differences(ctx, k.pool, m)
+	// In a transaction: a pooler may hand out another session in between.
+	tx, err := k.pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("compare schema: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	differences, err := schema.Differences(ctx, tx, m)
 	if err != nil {
 		return err
 	}

@@ -110,6 +110,15 @@ func Listen(url string) Option {
 	})
 }
 
+// PgBouncer has the kernel work behind a pooler in transaction mode: it prepares
+// no statements and does not listen unless Listen names the server itself.
+func PgBouncer() Option {
+	return option(func(s *settings) error {
+		s.config.PgBouncer = true
+		return nil
+	})
+}
+
 // PublishOnly has the process emit events and run synchronous listeners, but
 // deliver nothing: other nodes run the deferred listeners.
 func PublishOnly() Option {

@@ -14,7 +14,7 @@ func schemaCommand(opts []fx.Option) *cobra.Command {
 	c.AddCommand(&cobra.Command{
 		Use: "show", Short: "Print the statements that make the tables in an empty database", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			ddl, err := showSchema(opts)
+			ddl, err := DDL(opts...)
 			if err != nil {
 				return err
 			}
@@ -27,8 +27,10 @@ func schemaCommand(opts []fx.Option) *cobra.Command {
 	return c
 }
 
-// showSchema assembles the app without starting it: no database is needed.
-func showSchema(opts []fx.Option) ([]string, error) {
+// DDL returns the statements that make the tables which the declarations of an
+// app need, in an empty database. It assembles the app from its modules without
+// starting it: no database is needed.
+func DDL(opts ...fx.Option) ([]string, error) {
 	var k *kernel
 	offline := option(func(s *settings) error {
 		s.flags = func(c *boot.Config) { c.Dev = true } // a pool that nothing connects

@@ -63,7 +63,7 @@ func (t *Transaction) NamedExecContext(ctx context.Context, query string, arg an
 	if err := t.ready(query); err != nil {
 		return nil, err
 	}
-	bound, args, err := t.tx.BindNamed(query, arg)
+	bound, args, err := sqlx.BindNamed(sqlx.DOLLAR, query, arg)
 	if err != nil {
 		return nil, fmt.Errorf("bind named parameters: %w", err)
 	}
