@@ -1,0 +1,56 @@
+//go:build unix
+
+package lab
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"github.com/tidings-go/tidings/integration/delivery/process"
+)
+
+// role is the role of a child that runs a node.
+const role = "lab"
+
+const (
+	planEnv = "TIDINGS_LAB_PLAN"
+	urlEnv  = "TIDINGS_LAB_URL"
+)
+
+// StartChild starts a process that runs a node with this plan on the database,
+// and waits until it is up.
+func StartChild(t testing.TB, url string, p Plan) *process.Child {
+	t.Helper()
+	c := process.Start(t, role, planEnv+"="+p.encode(), urlEnv+"="+url)
+	c.Expect(1, "up")
+	return c
+}
+
+// ChildMain is main of a child: call it in TestMain where process.Role is not
+// empty. It does not return. SIGTERM stops the node in order.
+func ChildMain() {
+	var p Plan
+	if err := json.Unmarshal([]byte(os.Getenv(planEnv)), &p); err != nil {
+		fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	n, err := Open(os.Getenv(urlEnv), p, log)
+	if err != nil {
+		fatal(err)
+	}
+	terminate := make(chan os.Signal, 1)
+	signal.Notify(terminate, syscall.SIGTERM)
+	go func() {
+		<-terminate
+		if err := n.Stop(); err != nil {
+			fatal(err)
+		}
+		os.Exit(0)
+	}()
+	process.Say("up")
+	process.Heard(heard)
+}

@@ -1,0 +1,137 @@
+package pgproxy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+)
+
+// conn is one client's connection and its counterpart to the server.
+type conn struct {
+	proxy          *Proxy
+	client, server net.Conn
+	prepared       map[string]string // statements by name; of the client's side alone
+	portal         string            // the statement bound last
+
+	mu     sync.Mutex
+	answer *Rule // acts on the answer under way
+}
+
+// cut closes both connections at once, without a farewell.
+func (c *conn) cut() {
+	for _, n := range []net.Conn{c.client, c.server} {
+		if tcp, ok := n.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = n.Close()
+	}
+}
+
+// message is one message of the protocol with its head.
+type message struct {
+	kind byte
+	raw  []byte // all of it
+	body []byte
+}
+
+func readMessage(r io.Reader, typed bool) (m message, err error) {
+	head := make([]byte, 4, 5)
+	if typed {
+		head = head[:5]
+	}
+	if _, err := io.ReadFull(r, head); err != nil {
+		return m, err
+	}
+	if typed {
+		m.kind = head[0]
+	}
+	size := int(binary.BigEndian.Uint32(head[len(head)-4:])) - 4
+	m.raw = make([]byte, len(head)+size)
+	copy(m.raw, head)
+	m.body = m.raw[len(head):]
+	_, err = io.ReadFull(r, m.body)
+	return m, err
+}
+
+// fromClient hands the client's messages on.
+func (c *conn) fromClient() {
+	defer c.proxy.forget(c)
+	defer c.cut()
+	for typed := false; ; typed = true {
+		m, err := readMessage(c.client, typed)
+		if err != nil {
+			return
+		}
+		if rule := c.rule(m); rule != nil {
+			if rule.Point == BeforeSending {
+				if !c.proxy.act(rule) {
+					return
+				}
+			} else {
+				c.mu.Lock()
+				c.answer = rule
+				c.mu.Unlock()
+			}
+		}
+		if _, err := c.server.Write(m.raw); err != nil {
+			return
+		}
+	}
+}
+
+// rule follows the statements and returns the rule that acts on the one that m
+// has executed.
+func (c *conn) rule(m message) *Rule {
+	switch m.kind {
+	case 'Q':
+		return c.proxy.note(cString(m.body))
+	case 'P': // Parse: name, text
+		name := cString(m.body)
+		c.prepared[name] = cString(m.body[len(name)+1:])
+	case 'B': // Bind: portal, name
+		portal := cString(m.body)
+		c.portal = c.prepared[cString(m.body[len(portal)+1:])]
+	case 'E':
+		return c.proxy.note(c.portal)
+	}
+	return nil
+}
+
+func cString(b []byte) string {
+	s, _, _ := bytes.Cut(b, []byte{0})
+	return string(s)
+}
+
+// fromServer hands the server's messages on. An answer that a rule acts on is
+// read to its end first.
+func (c *conn) fromServer() {
+	defer c.cut()
+	var held []byte
+	for {
+		m, err := readMessage(c.server, true)
+		if err != nil {
+			return
+		}
+		c.mu.Lock()
+		rule := c.answer
+		c.mu.Unlock()
+		if rule != nil {
+			held = append(held, m.raw...)
+			if m.kind != 'Z' { // ReadyForQuery ends the answer
+				continue
+			}
+			if !c.proxy.act(rule) {
+				return
+			}
+			c.mu.Lock()
+			c.answer = nil
+			c.mu.Unlock()
+			m.raw, held = held, nil
+		}
+		if _, err := c.client.Write(m.raw); err != nil {
+			return
+		}
+	}
+}
