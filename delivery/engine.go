@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,8 +36,8 @@ type Engine struct {
 	listenURL string // where to LISTEN; empty: poll only
 	sender    string // whose notifications are this process's own
 
-	mu  sync.Mutex
-	run *run
+	mu      sync.Mutex // one start or stop at a time
+	current atomic.Pointer[run]
 }
 
 // run is one life of the engine between Start and Stop.
@@ -44,6 +45,8 @@ type run struct {
 	*Engine
 	node  uuid.UUID
 	model string
+
+	registered atomic.Int64 // when, in nanoseconds
 	lanes []*lane
 	byID  map[int32]*lane
 
@@ -106,7 +109,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	subs := e.bus.Deferred()
-	if e.run != nil || len(subs) == 0 {
+	if e.current.Load() != nil || len(subs) == 0 {
 		return nil
 	}
 	if most := e.db.Pool().Stats().MaxOpenConnections; most > 0 && most < e.config.Connections() {
@@ -125,7 +128,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := r.register(ctx); err != nil {
 		return fmt.Errorf("start delivery: %w", err)
 	}
-	e.run = r
+	e.current.Store(r)
 	r.loops.Go(r.heartbeat)
 	r.loops.Go(r.maintain)
 	if e.listenURL != "" {
@@ -174,7 +177,7 @@ var errStopping = errors.New("the node is stopping")
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := e.run
+	r := e.current.Load()
 	if r == nil {
 		return nil
 	}
@@ -200,7 +203,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 	r.loops.Wait()
 	r.deregister()
 	r.stopWork(errStopping)
-	e.run = nil
+	e.current.Store(nil)
 	e.logger.InfoContext(ctx, "delivery stopped", slog.String("node", e.config.NodeName))
 	return nil
 }

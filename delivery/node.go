@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -18,6 +19,24 @@ func (r *run) register(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("register node: %w", err)
+	}
+	r.registered.Store(time.Now().UnixNano())
+	return nil
+}
+
+// Ready says why the node does not deliver, or nil: its registration is not
+// fresh, so that it claims nothing, until it can be renewed. A stopped engine is
+// not ready; one without deferred listeners always is.
+func (e *Engine) Ready() error {
+	if len(e.bus.Deferred()) == 0 {
+		return nil
+	}
+	r := e.current.Load()
+	if r == nil {
+		return errors.New("delivery is not running")
+	}
+	if age := time.Since(time.Unix(0, r.registered.Load())); age > 3*e.config.Heartbeat {
+		return fmt.Errorf("the node's registration was last renewed %v ago", age.Round(time.Second))
 	}
 	return nil
 }

@@ -184,7 +184,25 @@ func (k *kernel) observe(listeners []string) error {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	if k.settings.admin && k.config.AdminAddr != boot.Off {
-		k.admin = boot.NewAdmin(k.config.AdminAddr, k.registry, k.pool.PingContext, k.logger)
+		k.admin = boot.NewAdmin(k.config.AdminAddr, k.registry, k.ready, k.logger)
+	}
+	return nil
+}
+
+// ready says why the process cannot do its work, or nil.
+func (k *kernel) ready(ctx context.Context) error {
+	if err := k.pool.PingContext(ctx); err != nil {
+		return fmt.Errorf("database not reached: %w", err)
+	}
+	var readOnly bool
+	if err := k.pool.GetContext(ctx, &readOnly, `SELECT current_setting('transaction_read_only')::boolean`); err != nil {
+		return fmt.Errorf("database not reached: %w", err)
+	}
+	if readOnly {
+		return errors.New("the database is read-only")
+	}
+	if k.engine != nil {
+		return k.engine.Ready()
 	}
 	return nil
 }
