@@ -47,8 +47,8 @@ type run struct {
 	model string
 
 	registered atomic.Int64 // when, in nanoseconds
-	lanes []*lane
-	byID  map[int32]*lane
+	lanes      []*lane
+	byID       map[int32]*lane
 
 	claiming  context.Context // until the stop begins
 	stopClaim context.CancelFunc
