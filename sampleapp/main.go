@@ -13,8 +13,9 @@ import (
 	"github.com/tidings-go/tidings/sampleapp/adapters"
 	"github.com/tidings-go/tidings/sampleapp/app"
 	"github.com/tidings-go/tidings/sampleapp/demo"
+	"github.com/tidings-go/tidings/sampleapp/ports"
 )
 
 func main() {
-	kernel.Main(app.Module, app.Office, adapters.Module, demo.Command(), demo.WorkerCommand())
+	kernel.Main(app.Module, app.Office, adapters.Module, ports.Module, demo.Command(), demo.WorkerCommand())
 }

@@ -78,4 +78,3 @@ func openDatabase(ctx context.Context, server *pgserver.Server) (*sqlx.DB, error
 	}
 	return db, nil
 }
-

@@ -1,9 +1,6 @@
 package domain
 
-import (
-	"regexp"
-	"strings"
-)
+import "regexp"
 
 // Address is where a stop is.
 type Address struct{ street, zip, city string }
@@ -12,14 +9,16 @@ var zipFormat = regexp.MustCompile(`^[0-9]{5}$`)
 
 // NewAddress returns an address, or says what is missing in it.
 func NewAddress(street, zip, city string) (Address, error) {
-	street, zip, city = strings.TrimSpace(street), strings.TrimSpace(zip), strings.TrimSpace(city)
-	switch {
-	case street == "":
-		return Address{}, invalid("an address needs a street")
-	case !zipFormat.MatchString(zip):
-		return Address{}, invalid("an address needs a zip of five digits, not %q", zip)
-	case city == "":
-		return Address{}, invalid("an address needs a city")
+	street, err := line("the street of an address", street)
+	if err != nil {
+		return Address{}, err
+	}
+	if !zipFormat.MatchString(zip) {
+		return Address{}, invalid("an address needs a zip of five digits, not %.20q", zip)
+	}
+	city, err = line("the city of an address", city)
+	if err != nil {
+		return Address{}, err
 	}
 	return Address{street: street, zip: zip, city: city}, nil
 }

@@ -1,18 +1,19 @@
 package domain
 
-import (
-	"net/mail"
-	"strings"
-)
+import "net/mail"
 
 // Customer is who waits for the parcel.
 type Customer struct{ name, email string }
 
 // NewCustomer returns a customer with a name and a mail address.
 func NewCustomer(name, email string) (Customer, error) {
-	name = strings.TrimSpace(name)
-	if name == "" {
-		return Customer{}, invalid("a customer needs a name")
+	name, err := line("the name of a customer", name)
+	if err != nil {
+		return Customer{}, err
+	}
+	email, err = line("the mail address of "+name, email)
+	if err != nil {
+		return Customer{}, err
 	}
 	address, err := mail.ParseAddress(email)
 	if err != nil || address.Name != "" {

@@ -8,7 +8,7 @@ type Day struct{ date string }
 // NewDay returns the day written as 2006-01-02.
 func NewDay(text string) (Day, error) {
 	if _, err := time.Parse(time.DateOnly, text); err != nil {
-		return Day{}, invalid("%q is no day: write it as %s", text, time.DateOnly)
+		return Day{}, invalid("%.20q is no day: write it as %s", text, time.DateOnly)
 	}
 	return Day{date: text}, nil
 }

@@ -1,6 +1,9 @@
 package domain
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Kind tells who has to do something about an Error.
 type Kind int
@@ -34,6 +37,15 @@ func conflict(format string, args ...any) error {
 // it.
 func NotFound(what string) error {
 	return &Error{Kind: Missing, text: what + " does not exist"}
+}
+
+// In says where in a request a rule is broken; other errors stay as they are.
+func In(where string, err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return &Error{Kind: e.Kind, text: where + ": " + e.text}
 }
 
 // Rules that need no details.

@@ -1,10 +1,6 @@
 package domain
 
-import (
-	"strings"
-
-	"github.com/google/uuid"
-)
+import "github.com/google/uuid"
 
 // MaxStops is how many stops fit in a van.
 const MaxStops = 40
@@ -19,12 +15,12 @@ type Tour struct {
 
 // NewTour plans a tour without stops; Add adds them.
 func NewTour(day Day, driver string) (*Tour, error) {
-	driver = strings.TrimSpace(driver)
-	switch {
-	case day.IsZero():
+	if day.IsZero() {
 		return nil, ErrNoDay
-	case driver == "":
-		return nil, invalid("a tour needs a driver")
+	}
+	driver, err := line("the driver of a tour", driver)
+	if err != nil {
+		return nil, err
 	}
 	return &Tour{id: uuid.New(), day: day, driver: driver}, nil
 }
