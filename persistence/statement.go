@@ -55,8 +55,8 @@ func (db *Database) CloseStatements() {
 	}
 }
 
-// Query runs the statement in t. The caller closes the rows and passes their
-// error to t through Rows' Err as usual.
+// Query runs the statement in t. The caller closes the rows; t learns of an
+// error of theirs by itself.
 func (s *Statement) Query(ctx context.Context, t *Transaction, args ...any) (*sql.Rows, error) {
 	if err := t.usable(); err != nil {
 		return nil, err
@@ -68,7 +68,11 @@ func (s *Statement) Query(ctx context.Context, t *Transaction, args ...any) (*sq
 	} else {
 		rows, err = t.tx.QueryContext(ctx, s.text, args...)
 	}
-	return rows, t.note(err)
+	if err = t.note(err); err != nil {
+		return nil, err
+	}
+	t.handOut(rows.Err)
+	return rows, nil
 }
 
 // QueryOne runs the statement in t and scans its first row; no row is

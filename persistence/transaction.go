@@ -24,8 +24,8 @@ type Transaction struct {
 	mu           sync.Mutex
 	ended        bool
 	rollbackOnly error
-	failed       error      // the first error that keeps the transaction from committing
-	rows         *sqlx.Rows // the last rows handed out: their error shows only later
+	failed       error        // the first error that keeps the transaction from committing
+	late         func() error // of the last rows handed out: their error shows only later
 	afterCommit  []func()
 }
 
@@ -52,7 +52,9 @@ func (t *Transaction) AfterCommit(f func()) {
 
 // join runs f as a participant.
 func (t *Transaction) join(ctx context.Context, o TxOptions, f func(context.Context, *Transaction) error) error {
-	if err := t.opts.Offers(o); err != nil {
+	offered := t.opts
+	offered.ReadOnly = offered.ReadOnly || t.db.IsReadOnly(ctx) // a participant may be, in an owner that writes
+	if err := offered.Offers(o); err != nil {
 		return err
 	}
 	if o.ReadOnly {
@@ -103,9 +105,16 @@ func (t *Transaction) keep(err error) {
 // harvest notes the error of the rows last handed out: the caller that closed
 // them may have swallowed it.
 func (t *Transaction) harvest() {
-	if t.rows != nil {
-		t.keep(t.rows.Err())
+	if t.late != nil {
+		t.keep(t.late())
 	}
+}
+
+// handOut has the error of rows harvested later.
+func (t *Transaction) handOut(late func() error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.late = late
 }
 
 // Commit commits, unless the transaction is rollback-only or was aborted, or ctx

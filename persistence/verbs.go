@@ -79,9 +79,7 @@ func (t *Transaction) QueryxContext(ctx context.Context, query string, args ...a
 	if err = t.note(err); err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	t.rows = rows
-	t.mu.Unlock()
+	t.handOut(rows.Err)
 	return rows, nil
 }
 
@@ -91,6 +89,11 @@ func (t *Transaction) QueryRowxContext(ctx context.Context, query string, args .
 		return ErrRow(ctx, err)
 	}
 	row := t.tx.QueryRowxContext(ctx, query, args...)
-	_ = t.note(row.Err())
+	if t.note(row.Err()) == nil {
+		t.handOut(func() error { // Columns tells what Err does not: the error that closed the rows
+			_, err := row.Columns()
+			return err
+		})
+	}
 	return row
 }
