@@ -126,6 +126,26 @@ func (b *Base) AwaitSettled() {
 	b.Await(settled)
 }
 
+// SettledOr waits until every job has come to an end and returns true, or until
+// the channel is closed and returns false.
+func (b *Base) SettledOr(over <-chan struct{}) bool {
+	b.t.Helper()
+	deadline := time.After(Deadline)
+	for {
+		var yes bool
+		if err := b.DB.Get(&yes, settled); err == nil && yes {
+			return true
+		}
+		select {
+		case <-over:
+			return false
+		case <-deadline:
+			b.t.Fatalf("jobs did not come to an end\n%s", b.Describe())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
 // Judge fails the test with what the oracle finds wrong.
 func (b *Base) Judge(s oracle.Spec) {
 	b.t.Helper()

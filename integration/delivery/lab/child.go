@@ -3,10 +3,12 @@
 package lab
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -28,6 +30,31 @@ func StartChild(t testing.TB, url string, p Plan) *process.Child {
 	c := process.Start(t, role, planEnv+"="+p.encode(), urlEnv+"="+url)
 	c.Expect(1, "up")
 	return c
+}
+
+// Tell has a child publish tasks, as Node.Put does.
+func Tell(c *process.Child, from int64, orders ...string) {
+	text, err := json.Marshal(tasks(from, orders))
+	if err != nil {
+		panic(err)
+	}
+	c.Tell("put %s", text)
+}
+
+// hear obeys a word of the test.
+func (n *Node) hear(line string) {
+	text, found := strings.CutPrefix(line, "put ")
+	if !found {
+		heard(line)
+		return
+	}
+	var p Publish
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		fatal(err)
+	}
+	if err := n.Publish.Execute(context.Background(), p); err != nil {
+		fatal(err)
+	}
 }
 
 // ChildMain is main of a child: call it in TestMain where process.Role is not
@@ -52,5 +79,5 @@ func ChildMain() {
 		os.Exit(0)
 	}()
 	process.Say("up")
-	process.Heard(heard)
+	process.Heard(n.hear)
 }

@@ -109,7 +109,13 @@ func (n *Node) Stop() error {
 // "A: fail 2" is an order for the listener A alone.
 func (n *Node) Put(t testing.TB, from int64, orders ...string) {
 	t.Helper()
-	var p Publish
+	p := tasks(from, orders)
+	if err := n.Publish.Execute(context.Background(), p); err != nil {
+		t.Fatalf("publish: %v", err)
+	}
+}
+
+func tasks(from int64, orders []string) (p Publish) {
 	for i, o := range orders {
 		only, do, found := strings.Cut(o, ": ")
 		if !found {
@@ -117,9 +123,7 @@ func (n *Node) Put(t testing.TB, from int64, orders ...string) {
 		}
 		p.Tasks = append(p.Tasks, Task{Seq: from + int64(i), Do: do, Only: only})
 	}
-	if err := n.Publish.Execute(context.Background(), p); err != nil {
-		t.Fatalf("publish: %v", err)
-	}
+	return p
 }
 
 // PutMany publishes n tasks without orders, numbered from from, in one

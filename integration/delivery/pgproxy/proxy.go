@@ -194,4 +194,3 @@ func (p *Proxy) forget(c *conn) {
 	defer p.mu.Unlock()
 	delete(p.conns, c)
 }
-
