@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -126,6 +127,10 @@ func (t *Transaction) Commit(ctx context.Context) error {
 		t.Rollback()
 		return err
 	}
+	if t.givenUp() {
+		t.Rollback()
+		return fmt.Errorf("not committed: the driver gave the connection up: %w", driver.ErrBadConn)
+	}
 	hooks, ok := t.end()
 	if !ok {
 		return ErrEnded
@@ -155,6 +160,20 @@ func (t *Transaction) refuseCommit(ctx context.Context) error {
 		return fmt.Errorf("not committed: %w", context.Cause(ctx))
 	}
 	return nil
+}
+
+// givenUp says whether the driver will send nothing more on the connection: lib/pq
+// closes one where a context ends in the moment in which its statement succeeds
+// (tried), and COMMIT would then fail like one whose answer was lost.
+func (t *Transaction) givenUp() bool {
+	valid := true
+	err := t.conn.Raw(func(c any) error {
+		if v, ok := c.(driver.Validator); ok {
+			valid = v.IsValid()
+		}
+		return nil
+	})
+	return err != nil || !valid
 }
 
 // end marks the transaction as ended and returns its hooks, once.
@@ -195,6 +214,7 @@ func commitError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, pq.ErrInFailedTransaction),
+		strings.Contains(err.Error(), "unexpected command tag ROLLBACK"),          // lib/pq
 		strings.Contains(err.Error(), "commit unexpectedly resulted in rollback"): // pgx.ErrTxCommitRollback
 		return because(ErrAborted, err)
 	case isNonFatal(err):
