@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidings-go/tidings/access"
 	"github.com/tidings-go/tidings/persistence"
 )
 
@@ -41,12 +42,19 @@ func (r *run) process(j *job) {
 			r.fail(j, failure{kind: FailureListener, err: errGoexit})
 		}
 	}()
-	err := r.attempt(j)
-	for n := 0; n < conflictRetries && persistence.IsRetryable(err) && r.working.Err() == nil; n++ {
-		err = r.attempt(j)
-	}
+	// Looking at a listener's error runs its methods, and those of a typed nil
+	// panic: that must not end the process.
+	err := access.Protect(func() error {
+		err := r.attempt(j)
+		for n := 0; n < conflictRetries && persistence.IsRetryable(err) && r.working.Err() == nil; n++ {
+			err = r.attempt(j)
+		}
+		return err
+	})
 	returned = true
-	r.conclude(j, err)
+	if p := access.Protect(func() error { r.conclude(j, err); return nil }); p != nil {
+		r.fail(j, failure{kind: FailureListener, err: p})
+	}
 }
 
 // conclude decides on the outcome of an attempt.
