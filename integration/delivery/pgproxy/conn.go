@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"strings"
 	"sync"
 )
 
@@ -14,6 +15,7 @@ type conn struct {
 	client, server net.Conn
 	prepared       map[string]string // statements by name; of the client's side alone
 	portal         string            // the statement bound last
+	before         []string          // statements of the transaction so far
 
 	mu     sync.Mutex
 	answer *Rule // acts on the answer under way
@@ -86,7 +88,7 @@ func (c *conn) fromClient() {
 func (c *conn) rule(m message) *Rule {
 	switch m.kind {
 	case 'Q':
-		return c.proxy.note(cString(m.body))
+		return c.executed(cString(m.body))
 	case 'P': // Parse: name, text
 		name := cString(m.body)
 		c.prepared[name] = cString(m.body[len(name)+1:])
@@ -94,9 +96,18 @@ func (c *conn) rule(m message) *Rule {
 		portal := cString(m.body)
 		c.portal = c.prepared[cString(m.body[len(portal)+1:])]
 	case 'E':
-		return c.proxy.note(c.portal)
+		return c.executed(c.portal)
 	}
 	return nil
+}
+
+func (c *conn) executed(text string) *Rule {
+	if strings.HasPrefix(text, "BEGIN") {
+		c.before = nil
+	}
+	rule := c.proxy.note(Statement{Text: text, Before: c.before})
+	c.before = append(c.before, text)
+	return rule
 }
 
 func cString(b []byte) string {

@@ -6,6 +6,7 @@ package pgproxy
 
 import (
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,8 +26,8 @@ const (
 
 // Rule says where to act. Its counters are read through the proxy.
 type Rule struct {
-	// Match says whether a statement is meant, by its text.
-	Match func(statement string) bool
+	// Match says whether a statement is meant.
+	Match Match
 	// Point is when to act.
 	Point Point
 	// Times is how often to act at most; 0 means once.
@@ -39,21 +40,38 @@ type Rule struct {
 	reached chan struct{}
 }
 
-// Containing returns a match for statements that contain all the texts.
-func Containing(texts ...string) func(string) bool {
-	return func(statement string) bool {
-		for _, text := range texts {
-			if !strings.Contains(statement, text) {
-				return false
-			}
-		}
-		return true
+// Statement is a statement under way.
+type Statement struct {
+	Text string
+	// Before are the statements of the same transaction before it.
+	Before []string
+}
+
+// Match says whether a statement is meant.
+type Match func(Statement) bool
+
+// Containing matches statements that contain all the texts.
+func Containing(texts ...string) Match {
+	return func(s Statement) bool { return containsAll(s.Text, texts) }
+}
+
+// CommitAfter matches the COMMIT of transactions with a statement that contains
+// all the texts.
+func CommitAfter(texts ...string) Match {
+	return func(s Statement) bool {
+		return strings.HasPrefix(s.Text, "COMMIT") && slices.ContainsFunc(s.Before, func(b string) bool {
+			return containsAll(b, texts)
+		})
 	}
 }
 
-// Equal returns a match for one statement, letter for letter.
-func Equal(text string) func(string) bool {
-	return func(statement string) bool { return strings.TrimSpace(statement) == text }
+func containsAll(s string, texts []string) bool {
+	for _, text := range texts {
+		if !strings.Contains(s, text) {
+			return false
+		}
+	}
+	return true
 }
 
 // Proxy is a running proxy. It is safe for concurrent use.
@@ -84,8 +102,10 @@ func Start(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Addr is where the proxy listens.
-func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+// URL is the way through the proxy for a connection URL to its target.
+func (p *Proxy) URL(direct string) string {
+	return strings.Replace(direct, p.target, p.listener.Addr().String(), 1)
+}
 
 // Add adds a rule and returns a channel that is closed when it first acts.
 func (p *Proxy) Add(r Rule) <-chan struct{} {
@@ -119,10 +139,10 @@ func (p *Proxy) Forget() {
 }
 
 // note notes a statement and returns the rule that acts on it, if any.
-func (p *Proxy) note(statement string) *Rule {
+func (p *Proxy) note(statement Statement) *Rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen = append(p.seen, statement)
+	p.seen = append(p.seen, statement.Text)
 	for _, r := range p.rules {
 		if r.acted < r.Times && r.Match(statement) {
 			r.acted++
