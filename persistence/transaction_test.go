@@ -44,7 +44,7 @@ func onePool(t *testing.T, url string) *sqlx.DB {
 	pool, err := sqlx.Open("postgres", url)
 	require.NoError(t, err)
 	pool.SetMaxOpenConns(1)
-	t.Cleanup(func() { require.NoError(t, pool.Close()) })
+	t.Cleanup(func() { _ = pool.Close() }) // an error where the last session was terminated
 	return pool
 }
 
