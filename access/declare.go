@@ -81,7 +81,8 @@ var (
 )
 
 // fillDeps returns a constructor func(struct{ fx.In; fields of deps }) boundOut:
-// the tags of the fields pass through to fx.
+// the tags of the fields pass through to fx, their names do not, since one may be
+// that of the embedded fx.In.
 func fillDeps(d Declared, deps reflect.Type) any {
 	fields := []reflect.StructField{{Name: "In", Type: fxIn, Anonymous: true}}
 	index := make([]int, 0, deps.NumField())
@@ -91,7 +92,7 @@ func fillDeps(d Declared, deps reflect.Type) any {
 			continue
 		}
 		index = append(index, i)
-		fields = append(fields, reflect.StructField{Name: f.Name, Type: f.Type, Tag: f.Tag})
+		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("Field%d", i), Type: f.Type, Tag: f.Tag})
 	}
 	params := reflect.StructOf(fields)
 	fn := reflect.FuncOf([]reflect.Type{params}, []reflect.Type{boundT}, false)

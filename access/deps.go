@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -24,6 +26,9 @@ var (
 type Use struct {
 	Field  string
 	Target Target
+	// Optional says that the operation also runs where nothing declares the
+	// target; its handle is then the zero one.
+	Optional bool
 }
 
 // Uses returns what an operation with these Deps may call and emit, in the
@@ -33,10 +38,16 @@ func Uses(deps reflect.Type) []Use {
 	for _, f := range depFields(deps) {
 		if f.Type.Implements(handleType) && f.Type.Kind() == reflect.Struct {
 			h := reflect.Zero(f.Type).Interface().(Handle)
-			uses = append(uses, Use{f.Name, h.HandleTarget()})
+			uses = append(uses, Use{f.Name, h.HandleTarget(), IsOptional(f)})
 		}
 	}
 	return uses
+}
+
+// IsOptional says whether a field of Deps has the tag optional:"true".
+func IsOptional(f reflect.StructField) bool {
+	optional, _ := strconv.ParseBool(f.Tag.Get("optional"))
+	return optional
 }
 
 func depFields(deps reflect.Type) []reflect.StructField {
@@ -61,6 +72,9 @@ func checkDeps(deps reflect.Type) []error {
 			errs = append(errs, fmt.Errorf("field %s of its Deps is unexported: the container cannot fill it", f.Name))
 			continue
 		}
+		if err := checkTags(f); err != nil {
+			errs = append(errs, fmt.Errorf("field %s of its Deps: %w", f.Name, err))
+		}
 		if f.Tag.Get("name") != "" || f.Tag.Get("group") != "" {
 			continue
 		}
@@ -71,4 +85,28 @@ func checkDeps(deps reflect.Type) []error {
 		}
 	}
 	return errs
+}
+
+// checkTags returns an error for tags that fx would refuse, with no word of where
+// they stand.
+func checkTags(f reflect.StructField) error {
+	if optional := f.Tag.Get("optional"); optional != "" {
+		if _, err := strconv.ParseBool(optional); err != nil {
+			return fmt.Errorf("the tag optional:%q is neither true nor false", optional)
+		}
+	}
+	group := f.Tag.Get("group")
+	if group == "" {
+		return nil
+	}
+	_, options, _ := strings.Cut(group, ",")
+	switch {
+	case f.Type.Kind() != reflect.Slice:
+		return fmt.Errorf("the tag group:%q wants a slice, not %v", group, f.Type)
+	case f.Tag.Get("name") != "" || IsOptional(f):
+		return fmt.Errorf("the tag group:%q goes with neither name nor optional: a group may be empty", group)
+	case options != "" && options != "soft":
+		return fmt.Errorf("the tag group:%q has other options than soft", group)
+	}
+	return nil
 }

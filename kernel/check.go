@@ -100,7 +100,7 @@ func (k *checker) duplicates() {
 // uses reports what an operation may call or emit and nothing declares.
 func (k *checker) uses(d *access.Declaration) {
 	for _, u := range access.Uses(d.Deps) {
-		if !k.targets[u.Target] {
+		if !u.Optional && !k.targets[u.Target] {
 			k.report(fmt.Errorf("%s: field %s of its Deps: nothing declares the %s", d, u.Field, u.Target))
 		}
 	}

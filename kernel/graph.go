@@ -88,7 +88,7 @@ func (g graph) missing(d *access.Declaration) []error {
 	var errs []error
 	for i := range d.Deps.NumField() {
 		f := d.Deps.Field(i)
-		if !f.IsExported() || f.Anonymous || f.Tag.Get("group") != "" || f.Tag.Get("optional") == "true" || f.Type.Implements(handleType) {
+		if !f.IsExported() || f.Anonymous || f.Tag.Get("group") != "" || access.IsOptional(f) || f.Type.Implements(handleType) {
 			continue // unfillable, filled with what there is, or checked as a handle
 		}
 		want := f.Type.String()
