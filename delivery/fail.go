@@ -48,9 +48,11 @@ func (r *run) fail(j *job, f failure) {
 		j.id, j.token.String(), final, wait.Microseconds(), f.kind, errorText(f.err, r.config.ErrorLimit),
 		j.run, j.attempt - unspent, r.node.String(), unspent,
 	}
-	late, err := r.recordFailure(args)
+	late, err := r.recordFailure(args, false)
+	again := errors.Is(err, persistence.ErrUnknownOutcome)
 	for n := 1; n < failRetries && err != nil && sleep(r.living, time.Duration(n)*100*time.Millisecond); n++ {
-		late, err = r.recordFailure(args)
+		late, err = r.recordFailure(args, again)
+		again = again || errors.Is(err, persistence.ErrUnknownOutcome)
 	}
 	if err != nil {
 		r.logger.ErrorContext(context.Background(), "failed attempt not recorded: the lease will end the claim",
@@ -63,15 +65,13 @@ func (r *run) fail(j *job, f failure) {
 	r.logFailure(j, f, final && !late)
 }
 
-func (r *run) recordFailure(args []any) (late bool, err error) {
+// recordFailure sends the failure; again says that it may have been recorded
+// already. Repeating is safe: the token decides about the job, and the history
+// is looked at.
+func (r *run) recordFailure(args []any, again bool) (late bool, err error) {
 	err = r.short(func(ctx context.Context, t *persistence.Transaction) error {
-		return r.q.fail.QueryOne(ctx, t, args, &late)
+		return r.q.fail.QueryOne(ctx, t, append(args[:len(args):len(args)], again), &late)
 	})
-	if errors.Is(err, persistence.ErrUnknownOutcome) {
-		// Recorded or not: repeating is safe, since the token decides; at worst
-		// the history gets a second, late row.
-		return late, err
-	}
 	return late, err
 }
 

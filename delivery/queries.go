@@ -84,9 +84,11 @@ const markSQL = `UPDATE %[1]s.delivery SET started_at = clock_timestamp(), lease
 WHERE id = $1 AND claim_token = $2::uuid`
 
 // failSQL records a failed attempt. The history is written in any case; where
-// the token was lost the row is marked late and the job keeps its state.
+// the token was lost the row is marked late and the job keeps its state. Sent
+// again because the outcome of its commit is unknown, it adds nothing to what
+// that commit wrote.
 // $1 job, $2 token, $3 final, $4 wait in microseconds, $5 kind of failure,
-// $6 error, $7 run, $8 attempt, $9 node, $10 attempts to give back.
+// $6 error, $7 run, $8 attempt, $9 node, $10 attempts to give back, $11 again.
 const failSQL = `WITH job AS (
 	UPDATE %[1]s.delivery
 	SET state = CASE WHEN $3::boolean THEN 'FAILED' ELSE 'WAITING' END,
@@ -97,10 +99,17 @@ const failSQL = `WITH job AS (
 		failure = $5, last_error = $6
 	WHERE id = $1 AND claim_token = $2::uuid
 	RETURNING id
+), noted AS (
+	SELECT late FROM %[1]s.delivery_history
+	WHERE $11::boolean AND delivery_id = $1 AND kind = 'FAILURE' AND run = $7::integer AND attempt = $8::integer AND node_id = $9::uuid
+	ORDER BY id DESC LIMIT 1
+), written AS (
+	INSERT INTO %[1]s.delivery_history (delivery_id, kind, run, attempt, late, node_id, failure, error)
+	SELECT $1, 'FAILURE', $7::integer, $8::integer, NOT EXISTS (SELECT FROM job), $9::uuid, $5, $6
+	WHERE EXISTS (SELECT FROM job) OR NOT EXISTS (SELECT FROM noted)
+	RETURNING late
 )
-INSERT INTO %[1]s.delivery_history (delivery_id, kind, run, attempt, late, node_id, failure, error)
-SELECT $1, 'FAILURE', $7::integer, $8::integer, NOT EXISTS (SELECT FROM job), $9::uuid, $5, $6
-RETURNING late`
+SELECT late FROM written UNION ALL SELECT late FROM noted WHERE NOT EXISTS (SELECT FROM written)`
 
 // handBackSQL gives claimed jobs back unspent: $1 jobs, $2 their tokens,
 // $3 wait in microseconds. The rows are locked in one order and without waiting,
