@@ -5,7 +5,6 @@ package delivery_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/tidings-go/tidings/events"
 	"github.com/tidings-go/tidings/integration/delivery/lab"
 	"github.com/tidings-go/tidings/integration/delivery/pgproxy"
-	"github.com/tidings-go/tidings/persistence/pgserver"
 	"github.com/tidings-go/tidings/usecase"
 )
 
@@ -108,10 +106,10 @@ func TestListenerEmitAndCalledUsecaseShareOneTransaction(t *testing.T) {
 			return self.Tx.ExecOne(ctx, `INSERT INTO noted VALUES ($1, $2, $3)`, self.Event.Seq, self.Meta.Causation, self.Meta.Correlation)
 		}),
 	)
-	server, base := lab.NewServer(t, plan, pgserver.Config{})
+	base := lab.NewBase(t, plan)
 	base.Exec(`CREATE TABLE charge (seq bigint); CREATE TABLE noted (seq bigint, causation uuid, correlation text)`)
-	proxy := pgproxy.Start(t, fmt.Sprintf("127.0.0.1:%d", server.Port()))
-	node := lab.Start(t, proxy.URL(server.TCPURL("postgres")), plan)
+	proxy := pgproxy.Start(t, base.URL)
+	node := lab.Start(t, proxy.URL(), plan)
 	node.Put(t, 21, "")
 	base.Await(`SELECT count(*) = 1 FROM noted`)
 	base.AwaitSettled()

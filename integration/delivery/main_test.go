@@ -3,6 +3,9 @@
 package delivery_test
 
 import (
+	"flag"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -15,6 +18,11 @@ import (
 func TestMain(m *testing.M) {
 	if process.Role() != "" {
 		lab.ChildMain()
+	}
+	flag.Parse()
+	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		// Most of the tests wait: for leases, for other processes.
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
 	}
 	goleak.VerifyTestMain(pgtest.Runner{M: m})
 }

@@ -6,6 +6,8 @@ package pgproxy
 
 import (
 	"net"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -77,7 +79,7 @@ func containsAll(s string, texts []string) bool {
 // Proxy is a running proxy. It is safe for concurrent use.
 type Proxy struct {
 	listener net.Listener
-	target   string
+	direct   *url.URL
 	done     sync.WaitGroup
 	closing  chan struct{} // ends holds
 
@@ -88,23 +90,46 @@ type Proxy struct {
 	down  bool
 }
 
-// Start starts a proxy to a PostgreSQL at a TCP address. It is closed when the
-// test ends.
-func Start(t testing.TB, target string) *Proxy {
+// Start starts a proxy to the PostgreSQL of a connection URL, over TCP or a unix
+// socket. It is closed when the test ends.
+func Start(t testing.TB, direct string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{listener: l, target: target, conns: map[*conn]bool{}, closing: make(chan struct{})}
+	p := &Proxy{listener: l, conns: map[*conn]bool{}, closing: make(chan struct{})}
+	if p.direct, err = url.Parse(direct); err != nil {
+		t.Fatal(err)
+	}
 	p.done.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
 }
 
-// URL is the way through the proxy for a connection URL to its target.
-func (p *Proxy) URL(direct string) string {
-	return strings.Replace(direct, p.target, p.listener.Addr().String(), 1)
+func (p *Proxy) dial() (net.Conn, error) {
+	q := p.direct.Query()
+	if dir := q.Get("host"); dir != "" {
+		port := q.Get("port")
+		if port == "" {
+			port = p.direct.Port()
+		}
+		if port == "" {
+			port = "5432"
+		}
+		return net.Dial("unix", filepath.Join(dir, ".s.PGSQL."+port))
+	}
+	return net.Dial("tcp", p.direct.Host)
+}
+
+// URL is the way through the proxy to the same database.
+func (p *Proxy) URL() string {
+	u := *p.direct
+	q := u.Query()
+	q.Del("host")
+	q.Del("port")
+	u.Host, u.RawQuery = p.listener.Addr().String(), q.Encode()
+	return u.String()
 }
 
 // Add adds a rule and returns a channel that is closed when it first acts.
@@ -179,7 +204,7 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.target)
+		server, err := p.dial()
 		if err != nil { // the server is down: so is the proxy
 			_ = client.Close()
 			continue

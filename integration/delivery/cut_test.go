@@ -1,0 +1,110 @@
+//go:build unix
+
+package delivery_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tidings-go/tidings/delivery"
+	"github.com/tidings-go/tidings/integration/delivery/lab"
+	"github.com/tidings-go/tidings/integration/delivery/pgproxy"
+)
+
+// The kernel's statements, by what only they contain.
+var (
+	claimStatement       = []string{"SET state = 'CLAIMED'", "NOT c.suspect"}
+	acknowledgeStatement = []string{"SET state = 'COMPLETED', claim_token = NULL"}
+	loadStatement        = []string{"@event:Task", "ANY ($1::uuid[])"}
+	failStatement        = []string{"'FAILURE'", "INSERT INTO"}
+	recoverStatement     = []string{"'LEASE_LOST'", "INSERT INTO"}
+	promoteStatement     = []string{"SET state = 'READY'", "state = 'WAITING' AND due_at <= now()"}
+	suspectStatement     = []string{"SET state = 'CLAIMED'", "AND c.suspect"}
+	markStatement        = []string{"SET started_at = clock_timestamp()"}
+	handBackStatement    = []string{"unnest($1::bigint[], $2::uuid[])", "attempts - 1"}
+	effectStatement      = []string{"INSERT INTO effect"}
+)
+
+// cuttable is a plan whose leases a lost claim does not hold for long.
+func cuttable() lab.Plan {
+	return lab.Plan{
+		Listeners: []lab.Listener{{Name: "A", First: 10 * time.Millisecond, TimeLimit: time.Second}},
+		Delivery:  delivery.Config{Workers: 2, Lease: 1500 * time.Millisecond, Margin: 500 * time.Millisecond},
+	}
+}
+
+// A connection that is lost at any statement of the kernel, before the server
+// got it or after it was executed and before the answer came, loses and repeats
+// nothing: jobs have one effect, and as many attempts as were started.
+func TestALostConnectionRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		statement []string
+		commit    bool // cut at the transaction's COMMIT instead
+		kill      bool // have a process killed before, so that there is something to recover
+	}{
+		"claim":                   {statement: claimStatement},
+		"COMMIT of a claim":       {statement: claimStatement, commit: true},
+		"load":                    {statement: loadStatement},
+		"acknowledge":             {statement: acknowledgeStatement},
+		"fail":                    {statement: failStatement},
+		"COMMIT of a failure":     {statement: failStatement, commit: true},
+		"promote":                 {statement: promoteStatement},
+		"COMMIT of a promotion":   {statement: promoteStatement, commit: true},
+		"recover":                 {statement: recoverStatement, kill: true},
+		"COMMIT of a recovery":    {statement: recoverStatement, commit: true, kill: true},
+		"claim a suspect":         {statement: suspectStatement, kill: true},
+		"COMMIT of a suspect":     {statement: suspectStatement, commit: true, kill: true},
+		"mark":                    {statement: markStatement, kill: true},
+		"COMMIT of a mark":        {statement: markStatement, commit: true, kill: true},
+		"COMMIT of an effect":     {statement: effectStatement, commit: true},
+		"an effect":               {statement: effectStatement},
+		"load of a suspect":       {statement: loadStatement, kill: true},
+		"acknowledge of suspects": {statement: acknowledgeStatement, kill: true},
+	} {
+		for point, at := range map[string]pgproxy.Point{"sent": pgproxy.BeforeSending, "answered": pgproxy.BeforeAnswering} {
+			t.Run(name+", not "+point, func(t *testing.T) {
+				t.Parallel()
+				plan := cuttable()
+				base := lab.NewBase(t, plan)
+				orders := []string{"", "fail 1", "", "fail 2", ""}
+				if c.kill {
+					pub := publisher(t, base, plan)
+					killed := lab.StartChild(t, base.URL, plan)
+					pub.Put(t, 1, "block", "block", "")
+					killed.Expect(2, "blocked")
+					killed.Kill()
+				}
+				proxy := pgproxy.Start(t, base.URL)
+				node := lab.Start(t, proxy.URL(), tameIf(plan, c.kill))
+				rule := pgproxy.Rule{Match: pgproxy.Containing(c.statement...), Point: at, Times: 2}
+				if c.commit {
+					rule.Match = pgproxy.CommitAfter(c.statement...)
+				}
+				reached := proxy.Add(rule)
+				publisher(t, base, plan).Put(t, 10, orders...)
+				select {
+				case <-reached:
+				case <-time.After(lab.Deadline):
+					t.Fatalf("the statement never came: %q", proxy.Statements())
+				}
+				base.AwaitSettled()
+				base.Judge(plan.Spec())
+				require.Zero(t, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state <> 'COMPLETED'`))
+				if !c.kill && name != "COMMIT of an effect" && name != "an effect" {
+					require.Equal(t, 8, base.Int(`SELECT sum(attempts) FROM tidings.delivery`), "attempts are those that were started\n%s", base.Describe())
+					require.Equal(t, 3, base.Int(`SELECT count(*) FROM tidings.delivery_history WHERE kind = 'FAILURE'`), "failures\n%s", base.Describe())
+				}
+				require.NoError(t, node.App.Stop(t.Context()))
+				require.Zero(t, node.Pool.Stats().InUse)
+			})
+		}
+	}
+}
+
+func tameIf(p lab.Plan, yes bool) lab.Plan {
+	p.Tame = yes
+	return p
+}
