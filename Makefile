@@ -10,7 +10,7 @@ BENCH ?= .
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench postgres build alone vet race gofumpt staticcheck
+.PHONY: help demo test lint bench postgres pgbouncer build alone vet race gofumpt staticcheck
 
 help: ## print the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -28,6 +28,9 @@ bench: postgres ## run the benchmarks (BENCH=pattern)
 postgres: ## find PostgreSQL's server programs, or install them
 	@.ci/postgres
 
+pgbouncer: ## find pgbouncer, which tests run the kernel behind, or install it
+	@.ci/pgbouncer
+
 build: ## build every package of the workspace
 	go build work
 
@@ -44,7 +47,7 @@ vet: ## go vet for Linux, macOS and Windows
 		GOOS=$$os go vet work; \
 	done
 
-race: postgres ## all tests with the race detector
+race: postgres pgbouncer ## all tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) work
 
 gofumpt: bin/gofumpt
