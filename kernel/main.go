@@ -124,7 +124,8 @@ func serve(ctx context.Context, flags boot.Config, opts []fx.Option) error {
 	if err := app.Err(); err != nil {
 		return err
 	}
-	start, cancel := context.WithTimeout(ctx, time.Minute)
+	gone := orphaned(k.config.Dev)
+	start, cancel := startContext(ctx)
 	defer cancel()
 	if err := app.Start(start); err != nil {
 		return err
@@ -137,7 +138,7 @@ func serve(ctx context.Context, flags boot.Config, opts []fx.Option) error {
 		if s.ExitCode != 0 {
 			err = fmt.Errorf("the app shut itself down with exit code %d", s.ExitCode)
 		}
-	case <-orphaned(k.config.Dev):
+	case <-gone:
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.config.Delivery.Grace+stopMargin)
 	defer cancel()
@@ -145,6 +146,20 @@ func serve(ctx context.Context, flags boot.Config, opts []fx.Option) error {
 		return e
 	}
 	return err
+}
+
+// Time-outs of a start: by itself, and once the app has been told to stop.
+const (
+	startTimeout = time.Minute
+	startGrace   = 5 * time.Second
+)
+
+// startContext returns the context of a start. One that is told to stop may
+// finish: fx stops nothing in order where the context of a start has ended.
+func startContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	start, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+	context.AfterFunc(ctx, func() { time.AfterFunc(startGrace, cancel) })
+	return start, cancel
 }
 
 // stopMargin is what a stop has beyond the grace period of running listeners:
