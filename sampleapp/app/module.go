@@ -35,7 +35,7 @@ var Module = kernel.Module(
 	// After its commit: what may take long, or fail.
 	events.Deferred(
 		"example.delivery.NotifyCustomer", notifyCustomer,
-		events.MaxAttempts(4), events.Backoff(200*time.Millisecond, time.Minute), events.TimeLimit(2*time.Second),
+		events.MaxAttempts(4), events.Backoff(200*time.Millisecond, time.Minute), events.TimeLimit(3*time.Second),
 	),
 	events.Deferred("example.delivery.InvoiceStop", invoiceStop, events.TimeLimit(5*time.Second)),
 )

@@ -65,7 +65,7 @@ func (d *day) deliver(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.tell("%s for %s: %s at attempt %d", of[1], of[0], j.State, j.Attempts)
+		d.tell("%s: %s is %s at attempt %d", of[0], of[1], j.State, j.Attempts)
 	}
 	d.tell("the invoice was written by the usecase CreateInvoice, which joined the delivery's transaction")
 	return nil
@@ -94,7 +94,7 @@ func (d *day) failAndRetry(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.tell("NotifyCustomer for %s: %s at attempt %d", name, j.State, j.Attempts)
+		d.tell("%s: NotifyCustomer is %s at attempt %d", name, j.State, j.Attempts)
 	}
 	return nil
 }
@@ -171,8 +171,8 @@ func (d *day) recover(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	d.tell("NotifyCustomer for Grace: %s by worker-2, with %d notification", j.State, seen)
-	d.tell("the mail server was asked %d times under the key %s, so it sends one mail", d.mail.requests(key), key)
+	d.tell("Grace: NotifyCustomer is %s by worker-2, with %d notification", j.State, seen)
+	d.tell("the mail server was asked %d times under one key, so it sends one mail:\n%s", d.mail.requests(key), key)
 	return nil
 }
 

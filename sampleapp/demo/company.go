@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 
 	"github.com/jmoiron/sqlx"
 	_ "github.com/lib/pq" // the driver "postgres"
@@ -55,11 +54,13 @@ func openCompany(ctx context.Context, db *sqlx.DB) (*company, error) {
 	return c, nil
 }
 
-func (c *company) close(ctx context.Context) { _ = c.app.Stop(ctx) }
-
-// openDatabase makes the database with the tables of the kernel, as its command
-// `schema show` prints them, and the app's own.
+// openDatabase makes the database with the tables of the kernel, the same that
+// `sampleapp schema show` prints, and the app's own.
 func openDatabase(ctx context.Context, server *pgserver.Server) (*sqlx.DB, error) {
+	ddl, err := kernel.DDL(app.Module, app.Office, adapters.Module)
+	if err != nil {
+		return nil, err
+	}
 	if err := server.CreateDatabase(ctx, database, ""); err != nil {
 		return nil, fmt.Errorf("create database: %w", err)
 	}
@@ -67,12 +68,8 @@ func openDatabase(ctx context.Context, server *pgserver.Server) (*sqlx.DB, error
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	var ddl, problem strings.Builder
-	if kernel.Run(ctx, []string{"schema", "show"}, &ddl, &problem, app.Module, app.Office, adapters.Module) != kernel.ExitOK {
-		return nil, errors.Join(errors.New(problem.String()), db.Close())
-	}
-	for _, statements := range append([]string{ddl.String()}, adapters.Schema...) {
-		if _, err := db.ExecContext(ctx, statements); err != nil {
+	for _, statement := range append(ddl, adapters.Schema...) {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
 			return nil, errors.Join(fmt.Errorf("make tables: %w", err), db.Close())
 		}
 	}

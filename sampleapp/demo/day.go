@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
@@ -32,18 +31,14 @@ type day struct {
 
 // play plays the day, and ends all it started, however the day ends.
 func play(ctx context.Context, s *story, o options) (err error) {
-	s.print("A day at a delivery company, on a PostgreSQL of its own\n")
+	s.print("A day at a delivery company, on a PostgreSQL of its own.\n\n" +
+		"   This process publishes, workers are child processes that deliver, and the mail\n" +
+		"   server is the outside world, with a script of bad moments.\n\n")
 	server, err := pgserver.Start(ctx, pgserver.Config{})
 	if err != nil {
 		return err
 	}
-	cleanup, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer func() {
-		timer := time.AfterFunc(cleanupTimeout, cancel)
-		defer timer.Stop()
-		err = errors.Join(err, server.Stop(cleanup))
-	}()
+	defer func() { err = errors.Join(err, within(ctx, server.Stop)) }()
 	d := &day{story: s, url: server.URL(database), stops: map[string]uuid.UUID{}}
 	if d.db, err = openDatabase(ctx, server); err != nil {
 		return err
@@ -56,14 +51,21 @@ func play(ctx context.Context, s *story, o options) (err error) {
 	if d.company, err = openCompany(ctx, d.db); err != nil {
 		return err
 	}
-	defer d.company.close(cleanup)
+	defer func() { err = errors.Join(err, within(ctx, d.company.app.Stop)) }()
 	defer func() {
 		if d.worker != nil {
 			d.worker.stop()
 		}
 	}()
-	s.tell("PostgreSQL %d runs in a temporary folder; events, jobs and the app's tables are empty", server.Binaries().Major)
+	s.tell("PostgreSQL %d is up in a temporary folder, with empty tables", server.Binaries().Major)
 	return d.run(ctx, o)
+}
+
+// within cleans up: also after ctx has ended, but not for ever.
+func within(ctx context.Context, stop func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	return stop(ctx)
 }
 
 // run plays the chapters and checks the books.

@@ -1,10 +1,11 @@
 package demo
 
-// newsSQL tells what went wrong since the last look: $1 the last seen row.
-const newsSQL = `SELECT h.id, h.kind, h.attempt, coalesce(h.error, '') AS error, l.name AS listener
+// newsSQL tells what went wrong since the last look, and for whom: $1 the last
+// seen row. An event is a row with its fields as columns, which anyone can query.
+const newsSQL = `SELECT h.id, h.kind, h.attempt, coalesce(h.error, '') AS error, coalesce(e."Customer.Name", '') AS customer
 FROM tidings.delivery_history h
 JOIN tidings.delivery d ON d.id = h.delivery_id
-JOIN tidings.listener l ON l.id = d.listener_id
+LEFT JOIN "example.delivery"."@event:StopMoved" e ON e.id = d.event_id
 WHERE h.id > $1 ORDER BY h.id`
 
 // jobSQL finds the job of a moved or completed stop: $1 stop, $2 listener.

@@ -48,7 +48,7 @@ func (d *day) until(ctx context.Context, what, query string, args ...any) error 
 func (d *day) tellNews(ctx context.Context) error {
 	var rows []struct {
 		ID                    int64
-		Kind, Error, Listener string
+		Kind, Error, Customer string
 		Attempt               int
 	}
 	if err := d.db.SelectContext(ctx, &rows, newsSQL, d.news); err != nil {
@@ -57,9 +57,9 @@ func (d *day) tellNews(ctx context.Context) error {
 	for _, row := range rows {
 		d.news = row.ID
 		if row.Kind == "LEASE_LOST" {
-			d.tell("%s: %s", row.Listener, row.Error)
+			d.tell("%s: %s", row.Customer, row.Error)
 		} else {
-			d.tell("%s, attempt %d failed: %s", row.Listener, row.Attempt, row.Error)
+			d.tell("%s: attempt %d failed: %s", row.Customer, row.Attempt, row.Error)
 		}
 	}
 	return nil
