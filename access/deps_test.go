@@ -14,7 +14,7 @@ import (
 )
 
 // handle is what packages usecase and events make of access.Handle.
-type handle struct{ name string }
+type handle struct{}
 
 func (handle) HandleTarget() access.Target {
 	return access.Target{Kind: access.KindEvent, Type: reflect.TypeFor[handle]()}

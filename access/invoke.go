@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 )
@@ -50,10 +51,14 @@ func Protect(f func() error) (err error) {
 	return f()
 }
 
-// Identify gives err the identity and place of d; nil stays nil.
+// Identify gives err the identity and place of d; nil stays nil. Of operations
+// nested too deeply the innermost is named alone, not each of the hundreds.
 func Identify(d *Declaration, err error) error {
 	if err == nil {
 		return nil
+	}
+	if inner := new(OperationError); errors.Is(err, ErrDepth) && errors.As(err, &inner) {
+		return err
 	}
 	return &OperationError{Kind: d.Kind, Identity: d.Identity, Source: d.Source, Err: err}
 }

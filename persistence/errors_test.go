@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 	"github.com/stretchr/testify/require"
 )
 
 func serverError(code, severity string) error {
-	return fmt.Errorf("wrapped: %w", &pq.Error{Code: pq.ErrorCode(code), Severity: severity, Message: "x"})
+	return fmt.Errorf("wrapped: %w", &pq.Error{Code: pqerror.Code(code), Severity: severity, Message: "x"})
 }
 
 func TestOnlyTheServersWordMakesAFailedCommitKnown(t *testing.T) {

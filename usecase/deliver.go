@@ -63,13 +63,20 @@ func (d *Definition) required(ctx context.Context, db *persistence.Database, dep
 func (d *Definition) supports(ctx context.Context, db *persistence.Database, deps, in any) (out any, err error) {
 	var tx access.Tx = noTransaction{}
 	t, joined := db.Current(ctx)
+	returned := false
 	if joined {
 		tx = t
+		defer func() {
+			if !returned {
+				t.SetRollbackOnly(errors.New("a service ended its goroutine"))
+			}
+		}()
 	}
 	err = access.Protect(func() (err error) {
 		out, err = d.run(ctx, deps, in, tx)
 		return err
 	})
+	returned = true
 	var p *access.PanicError
 	if joined && errors.As(err, &p) {
 		t.SetRollbackOnly(err)
