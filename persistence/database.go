@@ -23,7 +23,8 @@ type Database struct {
 	prepare       bool
 
 	mu         sync.Mutex
-	statements map[string]*Statement
+	statements map[string]*Statement // the kernel's own
+	hot        *hotStatements        // the app's
 }
 
 // Option configures a Database.
@@ -46,6 +47,7 @@ func WithoutPreparedStatements() Option {
 // nothing, and nothing here closes it.
 func New(pool *sqlx.DB, opts ...Option) *Database {
 	db := &Database{pool: pool, commitTimeout: DefaultCommitTimeout, prepare: true, statements: map[string]*Statement{}}
+	db.hot = newHotStatements(pool.DB)
 	for _, o := range opts {
 		o(db)
 	}

@@ -282,6 +282,7 @@ func TestAServerThatCrashesInTheMiddleOfATransactionLeavesNothing(t *testing.T) 
 	require.Error(t, db.Required(t.Context(), TxOptions{}, insert(1)), "the server is down")
 	require.NoError(t, server.Restart(t.Context()))
 	require.NoError(t, db.Required(t.Context(), TxOptions{}, insert(1)), "nothing of the first try is left")
+	db.CloseStatements() // waits for the one that is prepared aside
 	require.Zero(t, db.Pool().Stats().InUse)
 }
 

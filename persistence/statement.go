@@ -44,8 +44,10 @@ func (s *Statement) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// CloseStatements closes what Prepare prepared; a later Prepare does it anew.
+// CloseStatements closes what was prepared, by Prepare and for the app's own
+// statements; a later Prepare does it anew.
 func (db *Database) CloseStatements() {
+	db.hot.close()
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	for _, s := range db.statements {

@@ -8,21 +8,43 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// ready returns an error if query cannot be sent in t.
-func (t *Transaction) ready(query string) error {
+// statement returns the prepared statement of query in t, or nil where it is sent
+// as text; an error if it cannot be sent at all.
+func (t *Transaction) statement(ctx context.Context, query string, args []any) (*sqlx.Stmt, error) {
 	if err := t.usable(); err != nil {
-		return err
+		return nil, err
 	}
-	return refuseControl(query)
+	if !t.db.prepare || len(args) == 0 { // without arguments text takes one round trip too
+		return nil, refuseControl(query)
+	}
+	stmt, err := t.db.hot.get(query)
+	if err != nil || stmt == nil {
+		return nil, err
+	}
+	return t.tx.StmtxContext(ctx, stmt), nil
+}
+
+// outcome notes the error of a statement that query was sent by.
+func (t *Transaction) outcome(query string, err error) error {
+	if err != nil {
+		t.db.hot.stale(query, err)
+	}
+	return t.note(err)
 }
 
 // ExecContext runs a statement that returns no rows.
 func (t *Transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if err := t.ready(query); err != nil {
+	stmt, err := t.statement(ctx, query, args)
+	if err != nil {
 		return nil, err
 	}
-	res, err := t.tx.ExecContext(ctx, query, args...)
-	return res, t.note(err)
+	var res sql.Result
+	if stmt != nil {
+		res, err = stmt.ExecContext(ctx, args...)
+	} else {
+		res, err = t.tx.ExecContext(ctx, query, args...)
+	}
+	return res, t.outcome(query, err)
 }
 
 // ExecOne runs a statement that must change exactly one row; another number is
@@ -44,23 +66,35 @@ func (t *Transaction) ExecOne(ctx context.Context, query string, args ...any) er
 
 // GetContext reads one row into dest; no row is sql.ErrNoRows.
 func (t *Transaction) GetContext(ctx context.Context, dest any, query string, args ...any) error {
-	if err := t.ready(query); err != nil {
+	stmt, err := t.statement(ctx, query, args)
+	if err != nil {
 		return err
 	}
-	return t.note(t.tx.GetContext(ctx, dest, query, args...))
+	if stmt != nil {
+		err = stmt.GetContext(ctx, dest, args...)
+	} else {
+		err = t.tx.GetContext(ctx, dest, query, args...)
+	}
+	return t.outcome(query, err)
 }
 
 // SelectContext reads all rows into the slice that dest points to.
 func (t *Transaction) SelectContext(ctx context.Context, dest any, query string, args ...any) error {
-	if err := t.ready(query); err != nil {
+	stmt, err := t.statement(ctx, query, args)
+	if err != nil {
 		return err
 	}
-	return t.note(t.tx.SelectContext(ctx, dest, query, args...))
+	if stmt != nil {
+		err = stmt.SelectContext(ctx, dest, args...)
+	} else {
+		err = t.tx.SelectContext(ctx, dest, query, args...)
+	}
+	return t.outcome(query, err)
 }
 
 // NamedExecContext runs a statement with :name parameters from arg.
 func (t *Transaction) NamedExecContext(ctx context.Context, query string, arg any) (sql.Result, error) {
-	if err := t.ready(query); err != nil {
+	if err := refuseControl(query); err != nil { // as written, and as bound below
 		return nil, err
 	}
 	bound, args, err := sqlx.BindNamed(sqlx.DOLLAR, query, arg)
@@ -72,11 +106,17 @@ func (t *Transaction) NamedExecContext(ctx context.Context, query string, arg an
 
 // QueryxContext runs a query; the caller closes the rows.
 func (t *Transaction) QueryxContext(ctx context.Context, query string, args ...any) (*sqlx.Rows, error) {
-	if err := t.ready(query); err != nil {
+	stmt, err := t.statement(ctx, query, args)
+	if err != nil {
 		return nil, err
 	}
-	rows, err := t.tx.QueryxContext(ctx, query, args...)
-	if err = t.note(err); err != nil {
+	var rows *sqlx.Rows
+	if stmt != nil {
+		rows, err = stmt.QueryxContext(ctx, args...)
+	} else {
+		rows, err = t.tx.QueryxContext(ctx, query, args...)
+	}
+	if err = t.outcome(query, err); err != nil {
 		return nil, err
 	}
 	t.handOut(rows.Err)
@@ -85,11 +125,17 @@ func (t *Transaction) QueryxContext(ctx context.Context, query string, args ...a
 
 // QueryRowxContext runs a query of which the first row is scanned.
 func (t *Transaction) QueryRowxContext(ctx context.Context, query string, args ...any) *sqlx.Row {
-	if err := t.ready(query); err != nil {
+	stmt, err := t.statement(ctx, query, args)
+	if err != nil {
 		return ErrRow(ctx, err)
 	}
-	row := t.tx.QueryRowxContext(ctx, query, args...)
-	if t.note(row.Err()) == nil {
+	var row *sqlx.Row
+	if stmt != nil {
+		row = stmt.QueryRowxContext(ctx, args...)
+	} else {
+		row = t.tx.QueryRowxContext(ctx, query, args...)
+	}
+	if t.outcome(query, row.Err()) == nil {
 		t.handOut(func() error { // Columns tells what Err does not: the error that closed the rows
 			_, err := row.Columns()
 			return err
