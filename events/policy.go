@@ -32,6 +32,9 @@ const (
 	DefaultTimeLimit    = 30 * time.Second
 )
 
+// longestBackoff is more than any retry can be good for.
+const longestBackoff = 365 * 24 * time.Hour
+
 // backoffJitter spreads the waits of jobs that failed together by 20 % to each
 // side.
 const backoffJitter = 0.2
@@ -62,11 +65,13 @@ func MaxAttempts(n int) ListenerOption {
 
 // Backoff sets the wait before the second attempt and the longest wait; between
 // them it doubles, and every wait is spread by 20 % to each side. Defaults are
-// DefaultBackoffFirst and DefaultBackoffMax.
+// DefaultBackoffFirst and DefaultBackoffMax; a year is the most.
 func Backoff(first, longest time.Duration) ListenerOption {
 	return func(p *Policy) error {
-		if first <= 0 || longest < first {
-			return fmt.Errorf("events.Backoff(%v, %v): want 0 < first <= longest", first, longest)
+		// The spread of a wait near the longest time.Duration would overflow into
+		// one that is over before it began.
+		if first <= 0 || longest < first || longest > longestBackoff {
+			return fmt.Errorf("events.Backoff(%v, %v): want 0 < first <= longest <= %v", first, longest, longestBackoff)
 		}
 		p.BackoffFirst, p.BackoffMax = first, longest
 		return nil
