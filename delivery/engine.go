@@ -19,6 +19,10 @@ import (
 // ErrPool is returned by Start for a pool that is smaller than the node needs.
 var ErrPool = errors.New("the connection pool is smaller than the node needs")
 
+// ErrStopping is returned by Start while listeners still run that outlasted the
+// last stop.
+var ErrStopping = errors.New("the last stop has not ended: listeners still run")
+
 // Engine is the delivery runtime of one node: a claimer that feeds workers, a
 // heartbeat and maintenance. Start and Stop are safe for concurrent use and may
 // be called again.
@@ -57,7 +61,8 @@ type run struct {
 	living    context.Context // until everything has ended
 	stopLife  context.CancelFunc
 
-	done   chan *job // a worker is free again
+	done   chan *job     // a worker is free again
+	ended  chan struct{} // closed when a stop has ended the run
 	loops  sync.WaitGroup
 	claims sync.WaitGroup
 
@@ -109,7 +114,10 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	subs := e.bus.Deferred()
-	if e.current.Load() != nil || len(subs) == 0 {
+	if r := e.current.Load(); r != nil {
+		return r.mayStay()
+	}
+	if len(subs) == 0 {
 		return nil
 	}
 	if most := e.db.Pool().Stats().MaxOpenConnections; most > 0 && most < e.config.Connections() {
@@ -149,6 +157,7 @@ func (e *Engine) newRun(subs []*events.Subscriber) (*run, error) {
 	}
 	r := &run{
 		Engine: e, model: model, node: uuid.New(), byID: map[int32]*lane{}, done: make(chan *job, e.config.Workers),
+		ended:      make(chan struct{}),
 		complaints: newComplaints(e.logger),
 	}
 	slots := e.config.Workers
@@ -166,6 +175,14 @@ func (e *Engine) newRun(subs []*events.Subscriber) (*run, error) {
 	return r, nil
 }
 
+// mayStay returns an error if the run is one whose stop has not ended.
+func (r *run) mayStay() error {
+	if r.claiming.Err() != nil {
+		return fmt.Errorf("start delivery: %w", ErrStopping)
+	}
+	return nil
+}
+
 // errStopping is the cause with which running listeners are cancelled when the
 // grace period is over.
 var errStopping = errors.New("the node is stopping")
@@ -173,7 +190,9 @@ var errStopping = errors.New("the node is stopping")
 // Stop stops claiming, hands unstarted claims back, lets running listeners end
 // within the grace period, or what ctx leaves of it, then cancels them, rolls
 // them back and hands their jobs back unspent. It returns an error if listeners
-// are still running when ctx is done. On a stopped engine it does nothing.
+// are still running when ctx is done; what is left of the stop is then done when
+// they end, and Start returns ErrStopping until then. On a stopped engine it does
+// nothing.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -181,31 +200,35 @@ func (e *Engine) Stop(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	r.stopClaim()
-	claims := make(chan struct{})
-	go func() {
-		r.claims.Wait()
-		close(claims)
-	}()
+	if r.claiming.Err() == nil {
+		r.stopClaim()
+		go r.end()
+	}
 	grace := time.NewTimer(e.grace(ctx))
 	defer grace.Stop()
 	select {
-	case <-claims:
+	case <-r.ended:
 	case <-grace.C:
 		r.stopWork(errStopping)
 	}
 	select {
-	case <-claims:
+	case <-r.ended:
 	case <-ctx.Done():
 		return fmt.Errorf("stop delivery: listeners still running that ignore their context: %w", context.Cause(ctx))
 	}
+	e.current.Store(nil)
+	e.logger.InfoContext(ctx, "delivery stopped", slog.String("node", e.config.NodeName))
+	return nil
+}
+
+// end ends the run once its listeners have ended.
+func (r *run) end() {
+	defer close(r.ended)
+	r.claims.Wait()
 	r.stopLife()
 	r.loops.Wait()
 	r.deregister()
 	r.stopWork(errStopping)
-	e.current.Store(nil)
-	e.logger.InfoContext(ctx, "delivery stopped", slog.String("node", e.config.NodeName))
-	return nil
 }
 
 // grace returns the grace period, or four fifths of what ctx leaves if that is
