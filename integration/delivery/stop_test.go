@@ -1,0 +1,152 @@
+//go:build unix
+
+package delivery_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tidings-go/tidings/delivery"
+	"github.com/tidings-go/tidings/integration/delivery/lab"
+	"github.com/tidings-go/tidings/persistence/pgserver"
+)
+
+// gate is a listener that says when it runs and waits to be let on.
+type gate struct {
+	running chan int64
+	open    chan struct{}
+}
+
+func newGate() *gate { return &gate{make(chan int64, 100), make(chan struct{})} }
+
+func (g *gate) run(ctx context.Context, self lab.Self) error {
+	if err := lab.Effect(ctx, self); err != nil || self.Event.Do != "gate" {
+		return err
+	}
+	g.running <- self.Event.Seq
+	select {
+	case <-g.open:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// stopping stops a node's app and returns how that ended.
+func stopping(n *lab.Node, within time.Duration) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		defer cancel()
+		ended <- n.App.Stop(ctx)
+	}()
+	return ended
+}
+
+// Contract 15.
+func TestAStopHandsBackWhatWasNotStartedAndLetsTheRunningEnd(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	plan := lab.Plan{
+		Listeners: []lab.Listener{{Name: "A", Run: g.run}},
+		Delivery:  delivery.Config{Workers: 1},
+	}
+	base := lab.NewBase(t, plan)
+	node := lab.Start(t, base.URL, plan)
+	node.Put(t, 1, "gate", "", "", "")
+	<-g.running
+	base.Await(`SELECT count(*) >= 2 FROM tidings.delivery WHERE state = 'CLAIMED'`)
+	stopped := stopping(node, time.Minute)
+	base.Await(`SELECT count(*) = 3 FROM tidings.delivery WHERE state = 'READY' AND attempts = 0 AND claim_token IS NULL
+		AND NOT suspect AND lease_losses = 0 AND hand_backs = 0`)
+	require.Empty(t, stopped, "the stop waits for the running listener")
+	close(g.open)
+	require.NoError(t, <-stopped)
+	require.Equal(t, 1, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state = 'COMPLETED' AND attempts = 1`))
+	require.Equal(t, 3, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state = 'BLOCKED' AND reason = 'no live node has the listener'`))
+	require.Zero(t, base.Int(`SELECT count(*) FROM tidings.node`))
+	require.Zero(t, node.Pool.Stats().InUse)
+	require.NoError(t, <-stopping(node, time.Minute), "a second stop")
+
+	require.NoError(t, node.App.Start(t.Context()), "a stopped app starts again")
+	base.AwaitSettled()
+	base.Judge(plan.Spec())
+	require.Equal(t, 4, base.Int(`SELECT count(*) FROM tidings.delivery WHERE attempts = 1`))
+	require.Zero(t, base.Int(`SELECT count(*) FROM tidings.delivery_history`))
+}
+
+// What runs at the end of the grace period is cancelled, rolled back and handed
+// back unspent, a bounded number of times.
+func TestAStopCancelsWhatOutlastsTheGrace(t *testing.T) {
+	t.Parallel()
+	const bound = 2
+	g := newGate()
+	plan := lab.Plan{
+		Listeners: []lab.Listener{{Name: "A", Run: g.run, First: time.Hour, Longer: time.Hour}},
+		Delivery:  delivery.Config{Workers: 1, Grace: time.Millisecond, MaxHandBacks: bound},
+	}
+	base := lab.NewBase(t, plan)
+	node := lab.Start(t, base.URL, plan)
+	node.Put(t, 1, "gate")
+	for n := 1; n <= bound; n++ {
+		<-g.running
+		require.NoError(t, <-stopping(node, time.Minute))
+		require.Equal(t, 1, base.Int(`SELECT count(*) FROM tidings.delivery WHERE state = 'READY' AND attempts = 0 AND hand_backs = $1`, n))
+		require.Equal(t, n, base.Int(`SELECT count(*) FROM tidings.delivery_history WHERE kind = 'HAND_BACK' AND attempt = 1 AND error LIKE '%stopping%'`))
+		require.Zero(t, base.Int(`SELECT count(*) FROM effect`))
+		require.NoError(t, node.App.Start(t.Context()))
+	}
+	<-g.running
+	require.NoError(t, <-stopping(node, time.Minute))
+	require.Equal(t, 1, base.Int(`SELECT count(*) FROM tidings.delivery WHERE state = 'WAITING' AND attempts = 1`), base.Describe())
+	require.Equal(t, 1, base.Int(`SELECT count(*) FROM tidings.delivery_history WHERE kind = 'FAILURE' AND NOT late`))
+}
+
+// A listener that ignores its context makes the stop fail at its deadline; the
+// node does not start again over it, and stops in the end.
+func TestAStopThatCannotEndSaysSo(t *testing.T) {
+	t.Parallel()
+	running, release := make(chan struct{}), make(chan struct{})
+	plan := lab.Plan{
+		Listeners: []lab.Listener{{Name: "A", Run: func(ctx context.Context, self lab.Self) error {
+			close(running)
+			<-release
+			return errors.New("late")
+		}}},
+		Delivery: delivery.Config{Workers: 1, Grace: time.Millisecond},
+	}
+	base := lab.NewBase(t, plan)
+	node := lab.Start(t, base.URL, plan)
+	node.Put(t, 1, "")
+	<-running
+	require.ErrorContains(t, <-stopping(node, 100*time.Millisecond), "context deadline exceeded")
+	require.Error(t, node.App.Start(t.Context()), "not over running listeners")
+	close(release)
+	base.Await(`SELECT count(*) = 0 FROM tidings.node`)
+	require.Equal(t, 1, base.Int(`SELECT count(*) FROM tidings.delivery WHERE state = 'READY' AND attempts = 0 AND hand_backs = 1`), base.Describe())
+}
+
+// Without a database the leases do what the stop cannot.
+func TestAStopWithoutDatabaseEnds(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	plan := single()
+	plan.Listeners[0].Run = g.run
+	server, base := lab.NewServer(t, plan, pgserver.Config{})
+	node := lab.Start(t, base.URL, plan)
+	node.Put(t, 1, "gate", "", "")
+	<-g.running
+	base.Await(`SELECT count(*) >= 2 FROM tidings.delivery WHERE state = 'CLAIMED'`)
+	require.NoError(t, server.Crash(t.Context()))
+	stopped := stopping(node, time.Minute)
+	close(g.open)
+	<-stopped
+	require.NoError(t, server.Restart(t.Context()))
+	lab.Start(t, base.URL, plan)
+	base.AwaitSettled()
+	base.Judge(plan.Spec())
+}
