@@ -175,8 +175,8 @@ const recoverSQL = `WITH job AS (
 	SET state = CASE WHEN d.started_at IS NULL AND d.lease_losses + 1 >= $4::integer THEN 'FAILED' ELSE 'WAITING' END,
 		failed_at = CASE WHEN d.started_at IS NULL AND d.lease_losses + 1 >= $4::integer THEN clock_timestamp() END,
 		failure = 'LEASE',
-		last_error = CASE WHEN d.started_at IS NULL THEN 'lease lost: the node died or was paused while it held the job'
-			ELSE 'lease lost: the node died or was paused while it ran the listener' END,
+		last_error = CASE WHEN d.started_at IS NULL THEN 'lease lost: the node died or was paused with the job, before or after its listener started'
+			ELSE 'lease lost: the node died or was paused after the listener started' END,
 		attempts = CASE WHEN d.started_at IS NULL THEN d.attempts - 1 ELSE d.attempts END,
 		lease_losses = CASE WHEN d.started_at IS NULL THEN d.lease_losses + 1 ELSE d.lease_losses END,
 		due_at = clock_timestamp() + interval '1 second' * power(2, least(d.lease_losses, 9)),

@@ -19,7 +19,7 @@ func FrameworkModel(framework string) schema.Model {
 		Schemas: []string{framework},
 		Tables: append(events.FrameworkTables(framework),
 			historyTable(framework), nodeTable(framework), operationTable(framework)),
-		Views: []schema.View{jobsView(framework)},
+		Views: []schema.View{jobsView(framework), historyView(framework)},
 	}
 }
 
@@ -101,5 +101,19 @@ JOIN %[1]s.event_type t ON t.id = d.event_type_id
 CROSS JOIN LATERAL (SELECT EXISTS (
 	SELECT FROM %[1]s.node n WHERE n.expires_at > clock_timestamp() AND d.listener_id = ANY (n.listeners)) AS found) live`, f),
 		Comment: "Jobs with the names of their event and listener; state BLOCKED where no live node has the listener.",
+	}
+}
+
+// historyView shows the history with its names.
+func historyView(framework string) schema.View {
+	f := schema.Quote(framework)
+	return schema.View{
+		Schema: framework, Name: "history",
+		Query: fmt.Sprintf(`SELECT h.id, h.recorded_at, h.delivery_id AS job, l.name AS listener, d.event_id, h.kind, h.run, h.attempt, h.late,
+	h.failure, h.error, h.node_id
+FROM %[1]s.delivery_history h
+LEFT JOIN %[1]s.delivery d ON d.id = h.delivery_id
+LEFT JOIN %[1]s.listener l ON l.id = d.listener_id`, f),
+		Comment: "What happened to jobs, with the names of their listeners.",
 	}
 }

@@ -13,6 +13,8 @@ type Parts struct {
 	Pool *sqlx.DB
 	// Schema is the schema of the framework's tables.
 	Schema string
+	// Delivers are the identities of the listeners that this process delivers.
+	Delivers []string
 }
 
 // Assemble returns the kernel as an fx option for test kits: on an external
@@ -24,5 +26,10 @@ func Assemble(external External, parts *Parts, bus []events.BusOption, opts ...f
 	})
 	return fx.Options(core(), Distinct(opts...), setting, quiet(), fx.Invoke(func(k *kernel) {
 		*parts = Parts{Pool: k.pool, Schema: k.config.Delivery.Schema}
+		for _, s := range k.bus.Deferred() {
+			if k.engine != nil {
+				parts.Delivers = append(parts.Delivers, s.Listener.Declaration().Identity)
+			}
+		}
 	}))
 }

@@ -44,11 +44,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, opts ...f
 		root.Use = commandName(os.Args[0])
 	}
 	root.AddCommand(serveCommand(opts), schemaCommand(opts))
-	for _, o := range opts {
-		if k, ok := o.(Option); ok {
-			root.AddCommand(commandsOf(k)...)
-		}
-	}
+	root.AddCommand(commandsOf(opts)...)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -68,11 +64,20 @@ func commandName(path string) string {
 	return path
 }
 
-// commandsOf returns the commands that an option adds.
-func commandsOf(o Option) []*cobra.Command {
-	s := &settings{}
-	_ = o.set(s)
-	return s.commands
+// commandsOf returns the commands that options add, in modules too.
+func commandsOf(opts []fx.Option) []*cobra.Command {
+	var commands []*cobra.Command
+	for _, o := range opts {
+		switch o := o.(type) {
+		case Option:
+			s := &settings{}
+			_ = o.set(s) // its error comes again when the app is assembled
+			commands = append(commands, s.commands...)
+		case module:
+			commands = append(commands, commandsOf(o.parts)...)
+		}
+	}
+	return commands
 }
 
 func serveCommand(opts []fx.Option) *cobra.Command {

@@ -182,7 +182,8 @@ func Admin() Option {
 	})
 }
 
-// Command adds a command to the program that Main runs.
+// Command adds a command to the program that Main runs. It stands among the
+// arguments of Main or of a Module; inside fx.Options it is not found.
 func Command(c *cobra.Command) Option {
 	return option(func(s *settings) error {
 		s.commands = append(s.commands, c)
