@@ -73,15 +73,6 @@ func TestASilentServerIsAnUnknownOutcomeAfterTheCommitTimeout(t *testing.T) {
 	require.Equal(t, 1, b.items())
 	p.do(pass)
 	p.cut() // then the driver gives the connection up
-	b.idleSoon()
-}
-
-// idleSoon is idle for a connection that another goroutine gives back.
-func (b bench) idleSoon() {
-	b.t.Helper()
-	for b.Pool().Stats().InUse > 0 && b.t.Context().Err() == nil {
-		runtime.Gosched()
-	}
 	b.idle()
 }
 

@@ -27,6 +27,8 @@ type Kernel struct {
 	app   *fx.App
 	parts kernel.Parts
 
+	container sync.Mutex // the container is not safe for concurrent use
+
 	mu      sync.Mutex
 	emitted []events.Emitted
 }
@@ -113,9 +115,12 @@ func Replace[T any](value T) fx.Option {
 }
 
 // Get returns the value of type T from the app's container: a handle, an
-// emitter, a repository. The test fails if nothing provides it.
+// emitter, a repository. The test fails if nothing provides it. It is safe for
+// concurrent use.
 func Get[T any](k *Kernel) T {
 	k.t.Helper()
+	k.container.Lock()
+	defer k.container.Unlock()
 	var value T
 	if err := container(k.t, k.app).Invoke(func(v T) { value = v }); err != nil {
 		k.t.Fatalf("get %v: %v", reflect.TypeFor[T](), err)
