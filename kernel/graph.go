@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"go.uber.org/dig"
+
 	"github.com/tidings-go/tidings/access"
 )
 
@@ -88,8 +90,9 @@ func (g graph) missing(d *access.Declaration) []error {
 	var errs []error
 	for i := range d.Deps.NumField() {
 		f := d.Deps.Field(i)
-		if !f.IsExported() || f.Anonymous || f.Tag.Get("group") != "" || access.IsOptional(f) || f.Type.Implements(handleType) {
-			continue // unfillable, filled with what there is, or checked as a handle
+		handle := f.Type.Implements(handleType) && f.Type.Kind() == reflect.Struct
+		if !f.IsExported() || f.Tag.Get("group") != "" || access.IsOptional(f) || handle || dig.IsIn(f.Type) {
+			continue // unfillable, filled with what there is, checked as a handle, or an fx.In
 		}
 		want := f.Type.String()
 		if name := f.Tag.Get("name"); name != "" {

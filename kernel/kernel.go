@@ -42,8 +42,27 @@ func core() fx.Option {
 	return fx.Options(
 		fx.Decorate(func(lc fx.Lifecycle) fx.Lifecycle { return boot.NewHooks(lc) }),
 		fx.Provide(collect, assemble, func(k *kernel) *access.Runtime { return k.runtime }),
-		fx.Invoke(check, connect),
+		fx.Invoke(func(in access.DeclaredIn, graph fx.DotGraph, k *kernel) error {
+			return k.discardOn(check(in, graph, k))
+		}, func(k *kernel, in access.BoundIn, declared access.DeclaredIn) error {
+			return k.discardOn(connect(k, in, declared))
+		}),
 	)
+}
+
+// discard closes the kernel's own pool for good.
+func (k *kernel) discard() {
+	if k.late != nil {
+		_ = k.late.Close() // an error means a lost connection
+	}
+}
+
+// discardOn discards the kernel of an app that cannot be assembled.
+func (k *kernel) discardOn(err error) error {
+	if err != nil {
+		k.discard()
+	}
+	return err
 }
 
 // assemble makes the kernel and appends its hook. Everything that holds a handle

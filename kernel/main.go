@@ -129,6 +129,7 @@ func serve(ctx context.Context, flags boot.Config, opts []fx.Option) error {
 	if err := app.Err(); err != nil {
 		return err
 	}
+	defer k.discard()
 	gone := orphaned(k.config.Dev)
 	start, cancel := startContext(ctx)
 	defer cancel()
@@ -171,9 +172,11 @@ func startContext(ctx context.Context) (context.Context, context.CancelFunc) {
 // for rolling back, and for the app's own hooks.
 const stopMargin = 15 * time.Second
 
-// quiet has fx log at debug level: what matters of it comes back as errors.
+// quiet has fx log at debug level: what matters of it comes back as errors. It
+// works with wrong settings too, which fx would answer with all that it logged.
 func quiet() fx.Option {
-	return fx.WithLogger(func(s *settings) fxevent.Logger {
+	return fx.WithLogger(func(in settingsIn) fxevent.Logger {
+		s, _ := in.apply()
 		l := &fxevent.SlogLogger{Logger: s.logger}
 		l.UseLogLevel(slog.LevelDebug)
 		l.UseErrorLevel(slog.LevelDebug)

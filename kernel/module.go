@@ -16,7 +16,8 @@ type module struct {
 	parts []fx.Option
 }
 
-// Module returns an fx module of an app: its providers and declarations.
+// Module returns an fx module of an app: its providers and declarations. Nil
+// options are left out.
 func Module(name string, opts ...fx.Option) fx.Option {
 	m := module{name: name, parts: opts}
 	m.Option = m.rebuild(map[reflect.Type]bool{})
@@ -34,6 +35,11 @@ func distinct(opts []fx.Option, seen map[reflect.Type]bool) []fx.Option {
 	out := make([]fx.Option, 0, len(opts))
 	for _, o := range opts {
 		switch o := o.(type) {
+		case nil:
+		case Option:
+			if o.Option != nil {
+				out = append(out, o)
+			}
 		case module:
 			out = append(out, o.rebuild(seen))
 		case access.Option:

@@ -55,15 +55,20 @@ func option(set func(*settings) error) Option {
 // collect applies all settings. Their order in an fx group is random: none may
 // depend on another.
 func collect(in settingsIn) (*settings, error) {
+	s, err := in.apply()
+	if err != nil {
+		return nil, fmt.Errorf("kernel options: %w", err)
+	}
+	return s, nil
+}
+
+func (in settingsIn) apply() (*settings, error) {
 	s := &settings{logger: slog.Default()}
 	var errs []error
 	for _, set := range in.Settings {
 		errs = append(errs, set(s))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("kernel options: %w", err)
-	}
-	return s, nil
+	return s, errors.Join(errs...)
 }
 
 // Database gives the kernel the app's pool. It stays the app's: the kernel does
@@ -144,6 +149,9 @@ func Schema(name string) Option {
 // their defaults. Environment variables override it.
 func Delivery(change func(*delivery.Config)) Option {
 	return option(func(s *settings) error {
+		if change == nil {
+			return errors.New("kernel.Delivery: want a function")
+		}
 		change(&s.config.Delivery)
 		return nil
 	})
@@ -186,6 +194,9 @@ func Admin() Option {
 // arguments of Main or of a Module; inside fx.Options it is not found.
 func Command(c *cobra.Command) Option {
 	return option(func(s *settings) error {
+		if c == nil {
+			return errors.New("kernel.Command: want a command")
+		}
 		s.commands = append(s.commands, c)
 		return nil
 	})
@@ -197,7 +208,9 @@ func Command(c *cobra.Command) Option {
 func Options(opts ...Option) fx.Option {
 	all := []fx.Option{core()}
 	for _, o := range opts {
-		all = append(all, o)
+		if o.Option != nil {
+			all = append(all, o)
+		}
 	}
 	return fx.Options(all...)
 }

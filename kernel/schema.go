@@ -40,6 +40,6 @@ func DDL(opts ...fx.Option) ([]string, error) {
 	if err := app.Err(); err != nil {
 		return nil, err
 	}
-	defer k.pool.Close()
+	defer k.discard()
 	return model(k.bus, k.config.Delivery.Schema).DDL(), nil
 }
