@@ -99,7 +99,10 @@ func (t Table) alterForeignKey(f ForeignKey) string {
 	return "ALTER TABLE " + Qualified(t.Schema, t.Name) + " ADD " + constraint(t.ForeignKeyName(f), definition)
 }
 
-func (t Table) createIndex(x Index) string {
+func (t Table) createIndex(x Index) string { return t.createIndexAs(x, "INDEX") }
+
+// createIndexAs is createIndex with another keyword, such as INDEX CONCURRENTLY.
+func (t Table) createIndexAs(x Index, keyword string) string {
 	keys := make([]string, len(x.Columns))
 	for i, key := range x.Columns {
 		keys[i] = Quote(key.Column)
@@ -114,7 +117,7 @@ func (t Table) createIndex(x Index) string {
 	if x.Unique {
 		statement += "UNIQUE "
 	}
-	statement += "INDEX " + Quote(t.IndexName(x)) + " ON " + Qualified(t.Schema, t.Name) +
+	statement += keyword + " " + Quote(t.IndexName(x)) + " ON " + Qualified(t.Schema, t.Name) +
 		" (" + strings.Join(keys, ", ") + ")"
 	if x.Where != "" {
 		statement += " WHERE " + x.Where

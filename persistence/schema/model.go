@@ -9,83 +9,86 @@ import (
 // model. Tables may stand in any order: DDL sorts them. Views keep their order,
 // because one may read another.
 type Model struct {
-	Schemas []string // beside those of the tables and views, which are implied
-	Tables  []Table
-	Views   []View
+	Schemas []string `json:"schemas,omitempty"` // beside those of the tables and views, which are implied
+	Tables  []Table  `json:"tables,omitempty"`
+	Views   []View   `json:"views,omitempty"`
 }
 
 // Table is one owned table.
 type Table struct {
-	Schema, Name string
-	Columns      []Column
-	PrimaryKey   []string // names of columns; empty: no primary key
-	Uniques      []Unique
-	Checks       []Check
-	ForeignKeys  []ForeignKey
-	Indexes      []Index
-	Storage      []Parameter
-	Comment      string
+	Schema      string       `json:"schema"`
+	Name        string       `json:"name"`
+	Columns     []Column     `json:"columns,omitempty"`
+	PrimaryKey  []string     `json:"primaryKey,omitempty"` // names of columns; empty: no primary key
+	Uniques     []Unique     `json:"uniques,omitempty"`
+	Checks      []Check      `json:"checks,omitempty"`
+	ForeignKeys []ForeignKey `json:"foreignKeys,omitempty"`
+	Indexes     []Index      `json:"indexes,omitempty"`
+	Storage     []Parameter  `json:"storage,omitempty"`
+	Comment     string       `json:"comment,omitempty"`
 }
 
 // Column is one column of a table.
 type Column struct {
-	Name     string
-	Type     string // as format_type prints it
-	NotNull  bool   // implied by Identity and by a place in the primary key
-	Default  string // SQL expression as pg_get_expr prints it; empty: none
-	Identity bool   // GENERATED ALWAYS AS IDENTITY
+	Name     string `json:"name"`
+	Type     string `json:"type"`               // as format_type prints it
+	NotNull  bool   `json:"notNull,omitempty"`  // implied by Identity and by a place in the primary key
+	Default  string `json:"default,omitempty"`  // SQL expression as pg_get_expr prints it; empty: none
+	Identity bool   `json:"identity,omitempty"` // GENERATED ALWAYS AS IDENTITY
 }
 
 // Unique is a unique constraint.
 type Unique struct {
-	Name    string // empty: generated, see [Table.UniqueName]
-	Columns []string
+	Name    string   `json:"name,omitempty"` // empty: generated, see [Table.UniqueName]
+	Columns []string `json:"columns"`
 }
 
 // Check is a check constraint. Its name is required and is unique within the
 // table.
 type Check struct {
-	Name       string
-	Expression string // SQL, without the outer parentheses
+	Name       string `json:"name"`
+	Expression string `json:"expression"` // SQL, without the outer parentheses
 }
 
 // ForeignKey is a reference to another owned table.
 type ForeignKey struct {
-	Name              string // empty: generated, see [Table.ForeignKeyName]
-	Columns           []string
-	RefSchema         string
-	RefTable          string
-	RefColumns        []string
-	OnDelete          string // NO ACTION (also if empty), RESTRICT, CASCADE, SET NULL or SET DEFAULT
-	InitiallyDeferred bool   // checked at commit instead of per statement
+	Name              string   `json:"name,omitempty"` // empty: generated, see [Table.ForeignKeyName]
+	Columns           []string `json:"columns"`
+	RefSchema         string   `json:"refSchema"`
+	RefTable          string   `json:"refTable"`
+	RefColumns        []string `json:"refColumns"`
+	OnDelete          string   `json:"onDelete,omitempty"`          // NO ACTION (also if empty), RESTRICT, CASCADE, SET NULL or SET DEFAULT
+	InitiallyDeferred bool     `json:"initiallyDeferred,omitempty"` // checked at commit instead of per statement
 }
 
 // Index is an index that belongs to no constraint.
 type Index struct {
-	Name    string // empty: generated, see [Table.IndexName]
-	Columns []IndexColumn
-	Unique  bool
-	Where   string // SQL predicate of a partial index; empty: all rows
+	Name    string        `json:"name,omitempty"` // empty: generated, see [Table.IndexName]
+	Columns []IndexColumn `json:"columns"`
+	Unique  bool          `json:"unique,omitempty"`
+	Where   string        `json:"where,omitempty"` // SQL predicate of a partial index; empty: all rows
 }
 
 // IndexColumn is one key of an index: a column or an expression.
 type IndexColumn struct {
-	Column     string // name of a column; empty if Expression is set
-	Expression string // SQL, without the outer parentheses
-	Descending bool
+	Column     string `json:"column,omitempty"`     // name of a column; empty if Expression is set
+	Expression string `json:"expression,omitempty"` // SQL, without the outer parentheses
+	Descending bool   `json:"descending,omitempty"`
 }
 
 // Parameter is one storage parameter, such as fillfactor or
 // autovacuum_vacuum_scale_factor. The value is written as a literal.
 type Parameter struct {
-	Name, Value string
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // View is an owned view.
 type View struct {
-	Schema, Name string
-	Query        string // SELECT, without a closing semicolon
-	Comment      string
+	Schema  string `json:"schema"`
+	Name    string `json:"name"`
+	Query   string `json:"query"` // SELECT, without a closing semicolon
+	Comment string `json:"comment,omitempty"`
 }
 
 // On names the columns of an index.

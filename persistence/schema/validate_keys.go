@@ -31,6 +31,9 @@ func (v *validator) constraints(t Table, path string) {
 		use(t.UniqueName(u), at)
 		v.relation(t.Schema, t.UniqueName(u), at, "give the constraint a name of its own")
 		v.known(t, u.Columns, at)
+		if len(u.Columns) > 0 && slices.Equal(u.Columns, t.PrimaryKey) {
+			v.report(at, errors.New("the primary key has the same columns: PostgreSQL makes one of the two"), "remove it")
+		}
 	}
 	for _, c := range t.Checks {
 		at := path + ", check " + Quote(c.Name)

@@ -109,3 +109,12 @@ func TestQuote(t *testing.T) {
 	require.Equal(t, `""`, schema.Quote(""))
 	require.Equal(t, `"example.delivery"."@event:StopMoved"`, schema.Qualified("example.delivery", "@event:StopMoved"))
 }
+
+func TestValidateRefusesAUniqueConstraintThatIsThePrimaryKey(t *testing.T) {
+	t.Parallel()
+	table := schema.Table{
+		Schema: "s", Name: "t", Columns: []schema.Column{{Name: "a", Type: "text"}},
+		PrimaryKey: []string{"a"}, Uniques: []schema.Unique{{Columns: []string{"a"}}},
+	}
+	require.ErrorContains(t, schema.Model{Tables: []schema.Table{table}}.Validate(), "the primary key has the same columns")
+}
