@@ -6,7 +6,7 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 # Arguments for `go test`. Its cache is not for these tests: what they prove
 # depends on files of other modules, on child processes and on the PostgreSQL.
 TESTFLAGS ?= -count=1
-BENCH ?= .
+BENCHFLAGS ?=
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
@@ -22,8 +22,8 @@ test: postgres build alone lint race demo ## prove everything: build, lint, vet 
 
 lint: gofumpt vet staticcheck ## gofumpt, go vet for each system, staticcheck
 
-bench: postgres ## run the benchmarks (BENCH=pattern)
-	go test -run='^$$' -bench='$(BENCH)' -benchmem -timeout 60m work
+bench: postgres ## measure beside the floor and River (BENCHFLAGS, see integration/bench)
+	go run ./integration/bench $(BENCHFLAGS)
 
 postgres: ## find PostgreSQL's server programs, or install them
 	@.ci/postgres

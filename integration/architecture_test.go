@@ -39,8 +39,11 @@ var otherFolders = []string{"docs", "bin"}
 // limited names modules that the rooms' code (not its tests) keeps to few
 // folders, so that a user's program does not carry them by accident.
 var limited = map[string][]string{
-	"github.com/spf13/cobra":      {"boot", "kernel"},
-	"github.com/jackc/pgx":        {"boot", "kernel"},
+	"github.com/spf13/cobra": {"boot", "kernel"},
+	"github.com/jackc/pgx":   {},
+
+	"github.com/fergusstrange/embedded-postgres": {"persistence/pgserver"},
+
 	"github.com/stretchr/testify": {"kernel/kerneltest"},
 	"go.uber.org/goleak":          {"kernel/kerneltest"},
 	"pgregory.net/rapid":          {"kernel/kerneltest"},
