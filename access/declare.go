@@ -30,7 +30,8 @@ type Bound struct {
 
 type declaredOut struct {
 	fx.Out
-	Declared Declared `group:"tidings.declared"`
+	Declared  Declared     `group:"tidings.declared"`
+	Lifecycle fx.Lifecycle `group:"tidings.lifecycles"`
 }
 
 type boundOut struct {
@@ -42,6 +43,8 @@ type boundOut struct {
 type DeclaredIn struct {
 	fx.In
 	Declared []Declared `group:"tidings.declared"`
+	// Lifecycles are the lifecycles of the scopes in which they stand.
+	Lifecycles []fx.Lifecycle `group:"tidings.lifecycles"`
 }
 
 // BoundIn receives all declarations with their Deps, in no order.
@@ -63,7 +66,9 @@ func Declare[H any](d Declared, newHandle func(*Runtime) H) Option {
 }
 
 func declareCore(d Declared) fx.Option {
-	opts := []fx.Option{fx.Provide(func() declaredOut { return declaredOut{Declared: d} })}
+	opts := []fx.Option{fx.Provide(func(lc fx.Lifecycle) declaredOut {
+		return declaredOut{Declared: d, Lifecycle: lc}
+	})}
 	if deps := d.Declaration().Deps; deps != nil && len(checkDeps(deps)) == 0 {
 		opts = append(opts, fx.Provide(fillDeps(d, deps)))
 	}

@@ -56,6 +56,9 @@ func (b *Bus) Open(ctx context.Context) error {
 	return nil
 }
 
+// IsOpen says whether events pass.
+func (b *Bus) IsOpen() bool { return b.open.Load() }
+
 // Close lets no event pass any more.
 func (b *Bus) Close() { b.open.Store(false) }
 

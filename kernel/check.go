@@ -10,6 +10,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/tidings-go/tidings/access"
+	"github.com/tidings-go/tidings/boot"
 	"github.com/tidings-go/tidings/events"
 	"github.com/tidings-go/tidings/persistence"
 	"github.com/tidings-go/tidings/usecase"
@@ -30,6 +31,7 @@ func check(in access.DeclaredIn, graph fx.DotGraph, c *kernel) error {
 		k.report(k.graph.missing(d)...)
 	}
 	k.duplicates()
+	k.hooks(in.Lifecycles)
 	if len(k.errs) == 0 {
 		k.report(c.checkModel(in.Declared))
 	}
@@ -102,6 +104,18 @@ func (k *checker) uses(d *access.Declaration) {
 	for _, u := range access.Uses(d.Deps) {
 		if !u.Optional && !k.targets[u.Target] {
 			k.report(fmt.Errorf("%s: field %s of its Deps: nothing declares the %s", d, u.Field, u.Target))
+		}
+	}
+}
+
+// hooks reports a kernel that does not see the hooks of the whole app: fx lets a
+// module decorate the lifecycle for its own scope alone.
+func (k *checker) hooks(lifecycles []fx.Lifecycle) {
+	for _, lc := range lifecycles {
+		if _, ok := lc.(*boot.Hooks); !ok {
+			k.report(errors.New("kernel.Options stands inside an fx.Module: delivery could then not start after all " +
+				"OnStart hooks of the app and stop before all OnStop hooks; put it among the options of fx.New itself"))
+			return
 		}
 	}
 }

@@ -149,7 +149,7 @@ type failing struct {
 }
 
 func (f *failing) Fatalf(format string, args ...any) {
-	f.text = fmt.Sprintf(format, args...)
+	f.text += fmt.Sprintf(format, args...) + "\n" // an outer failure may follow
 	runtime.Goexit()
 }
 
@@ -170,7 +170,7 @@ func failure(t *testing.T, f func(testing.TB)) string {
 // Generic, Tagged and their like have names that are hard to find in a drawing
 // of the container.
 type (
-	Generic[T any] struct{ t T }
+	Generic[T any] struct{ T T }
 	Clock          interface{ Now() time.Time }
 	Post           struct{ Clock Clock }
 	Office         struct{ Post *Post }
@@ -213,7 +213,7 @@ func TestAMissingDependencyIsReportedWithItsTrueCause(t *testing.T) {
 func TestWhatTheContainerHasIsNotReportedAsMissing(t *testing.T) {
 	t.Parallel()
 	type s = struct {
-		A int `json:"a \\ \" ]"`
+		A int `x:"a \\ \" ]"`
 	}
 	type everything struct {
 		fx.In

@@ -159,7 +159,7 @@ func connect(k *kernel, in access.BoundIn, declared access.DeclaredIn) error {
 	for _, b := range in.Bound {
 		switch d := b.Declared.(type) {
 		case *usecase.Definition:
-			k.runtime.Bind(d.Target(), d.Operation(k.db, b.Deps))
+			k.runtime.Bind(d.Target(), k.running(d.Operation(k.db, b.Deps)))
 		case *events.Listener:
 			if err := k.bus.Subscribe(d, b.Deps); err != nil {
 				return err
@@ -179,6 +179,17 @@ func connect(k *kernel, in access.BoundIn, declared access.DeclaredIn) error {
 		return err
 	}
 	return k.deliver()
+}
+
+// running lets operations pass while the app runs: before, its database is not
+// known to fit.
+func (k *kernel) running(op access.Operation) access.Operation {
+	return func(ctx context.Context, in any) (any, error) {
+		if !k.bus.IsOpen() {
+			return nil, fmt.Errorf("the app has not started: %w", access.ErrNotRunning)
+		}
+		return op(ctx, in)
+	}
 }
 
 // deliver makes what runs after commits: the notifier in every process, the
@@ -217,14 +228,21 @@ func (k *kernel) observe(listeners []string) error {
 	return nil
 }
 
+// reach asks the database whether it is read-only. A ping would not do: it takes
+// a connection that went stale in the pool for a database that is down (tried).
+func (k *kernel) reach(ctx context.Context) (readOnly bool, err error) {
+	err = k.pool.GetContext(ctx, &readOnly, `SELECT current_setting('transaction_read_only')::boolean`)
+	if err != nil {
+		return false, fmt.Errorf("database not reached: %w", err)
+	}
+	return readOnly, nil
+}
+
 // ready says why the process cannot do its work, or nil.
 func (k *kernel) ready(ctx context.Context) error {
-	if err := k.pool.PingContext(ctx); err != nil {
-		return fmt.Errorf("database not reached: %w", err)
-	}
-	var readOnly bool
-	if err := k.pool.GetContext(ctx, &readOnly, `SELECT current_setting('transaction_read_only')::boolean`); err != nil {
-		return fmt.Errorf("database not reached: %w", err)
+	readOnly, err := k.reach(ctx)
+	if err != nil {
+		return err
 	}
 	if readOnly {
 		return errors.New("the database is read-only")

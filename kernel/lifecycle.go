@@ -38,8 +38,8 @@ func (k *kernel) open(ctx context.Context) error {
 	if err := k.connectPool(ctx); err != nil {
 		return err
 	}
-	if err := k.pool.PingContext(ctx); err != nil {
-		return fmt.Errorf("database not reached: %w", err)
+	if _, err := k.reach(ctx); err != nil {
+		return err
 	}
 	m := model(k.bus, k.config.Delivery.Schema)
 	if k.dev != nil {

@@ -204,7 +204,9 @@ func Command(c *cobra.Command) Option {
 
 // Options returns the kernel for an existing fx app. It starts after nothing and
 // stops before nothing of the app's: its delivery starts after all OnStart hooks
-// of the app and stops before all their OnStop hooks.
+// of the app and stops before all their OnStop hooks. It may stand anywhere among
+// the options of fx.New, but not inside an fx.Module, which would hide the app's
+// hooks from it.
 func Options(opts ...Option) fx.Option {
 	all := []fx.Option{core()}
 	for _, o := range opts {

@@ -47,7 +47,9 @@ func New(t testing.TB, opts ...fx.Option) *Kernel {
 	t.Helper()
 	k := &Kernel{t: t}
 	external := kernel.External{Database: func(_ context.Context, m schema.Model, own []string) (string, error) {
-		return pgtest.Database(t, append(m.DDL(), own...)...), nil
+		url := pgtest.Database(t, append(m.DDL(), own...)...)
+		t.Cleanup(k.stop) // before the database is dropped
+		return url, nil
 	}}
 	bus := []events.BusOption{events.Observe(k.observe), events.Shuffle(shuffle(t))}
 	k.app = fx.New(kernel.Assemble(external, &k.parts, bus, append([]fx.Option{defaults(t)}, opts...)...))
@@ -63,6 +65,7 @@ func New(t testing.TB, opts ...fx.Option) *Kernel {
 	return k
 }
 
+// stop may be called twice.
 func (k *Kernel) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
