@@ -201,7 +201,7 @@ func (c *claimer) load(typ *events.Type, jobs []*job) {
 		found, err = c.bus.Load(ctx, t, typ, numbers)
 		return err
 	})
-	if err != nil && persistence.SQLState(err) == "" {
+	if err != nil && interrupted(err) {
 		c.claimFailed(fmt.Errorf("load events: %w", err))
 		c.handBack(jobs, claimRetry)
 		return

@@ -122,7 +122,7 @@ func (r *run) acknowledge(ctx context.Context, t *persistence.Transaction, j *jo
 	if errors.Is(err, sql.ErrNoRows) {
 		return errFenced
 	}
-	if err != nil && persistence.SQLState(err) == "" {
+	if err != nil && interrupted(err) {
 		return fmt.Errorf("%w: acknowledge: %w", errNotMet, err)
 	}
 	if err != nil {

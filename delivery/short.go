@@ -28,3 +28,19 @@ func (e *Engine) exec(s *persistence.Statement, args ...any) (n int64, err error
 	})
 	return n, err
 }
+
+// interrupted says whether err came from outside of the statement: a lost
+// connection, a shutdown, a cancelled statement, a time-out, a lock, a server that
+// is full or read-only. It says nothing about the job, which must not fail for it
+// before its listener started.
+func interrupted(err error) bool {
+	state := persistence.SQLState(err)
+	if len(state) != 5 {
+		return true
+	}
+	switch state[:2] {
+	case "08", "25", "40", "53", "55", "57", "58":
+		return true
+	}
+	return false
+}
