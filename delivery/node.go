@@ -42,14 +42,20 @@ func (e *Engine) Ready() error {
 }
 
 // heartbeat renews the registration. While that fails the registration goes
-// stale, and the claim statement itself refuses to claim.
+// stale, and the claim statement itself refuses to claim; once it is renewed, the
+// claimer looks for what it could not claim.
 func (r *run) heartbeat() {
 	for sleep(r.living, r.config.Heartbeat) {
+		last := time.Unix(0, r.registered.Load())
 		ctx, cancel := context.WithTimeout(r.living, r.config.Heartbeat)
-		if err := r.register(ctx); err != nil && r.living.Err() == nil {
+		err := r.register(ctx)
+		cancel()
+		switch {
+		case err == nil && time.Since(last) > 2*r.config.Heartbeat:
+			signal(r.promoted)
+		case err != nil && r.living.Err() == nil:
 			r.complain("node registration not renewed", err)
 		}
-		cancel()
 	}
 }
 
