@@ -85,11 +85,7 @@ func TestALostConnectionRepeatsNothing(t *testing.T) {
 				}
 				reached := proxy.Add(rule)
 				publisher(t, base, plan).Put(t, 10, orders...)
-				select {
-				case <-reached:
-				case <-time.After(lab.Deadline):
-					t.Fatalf("the statement never came: %q", proxy.Statements())
-				}
+				await(t, reached, proxy)
 				base.AwaitSettled()
 				base.Judge(plan.Spec())
 				require.Zero(t, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state <> 'COMPLETED'`))
@@ -107,4 +103,14 @@ func TestALostConnectionRepeatsNothing(t *testing.T) {
 func tameIf(p lab.Plan, yes bool) lab.Plan {
 	p.Tame = yes
 	return p
+}
+
+// await waits until a rule has acted.
+func await(t *testing.T, reached <-chan struct{}, p *pgproxy.Proxy) {
+	t.Helper()
+	select {
+	case <-reached:
+	case <-time.After(lab.Deadline):
+		t.Fatalf("the statement never came: %q", p.Statements())
+	}
 }

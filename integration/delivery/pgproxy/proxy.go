@@ -142,6 +142,15 @@ func (p *Proxy) Add(r Rule) <-chan struct{} {
 	return r.reached
 }
 
+// Cut cuts all connections at once.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.cut()
+	}
+}
+
 // Clear removes all rules.
 func (p *Proxy) Clear() {
 	p.mu.Lock()
