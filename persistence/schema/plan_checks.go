@@ -47,7 +47,14 @@ func (p *planner) addCheck(t Table, old *Check, c Check, early bool) {
 		Look:  fmt.Sprintf("SELECT count(*) FROM %s WHERE NOT (%s)", t.qualified(), c.Expression),
 		Locks: "the table against other schema changes while it is read.",
 	}
-	if old != nil {
+	switch {
+	case old != nil && old.Expression == c.Expression:
+		s.Title = fmt.Sprintf("make check %s of %s again, for the new type of its column", name, t.qualified())
+		if p.lossless(t) {
+			s.Risk, s.Look = Safe, ""
+			s.Rows = "all satisfy it as before; they are read once all the same."
+		}
+	case old != nil:
 		s.Title = fmt.Sprintf("change check %s of %s", name, t.qualified())
 		describeSet(&s, t, old.Expression, c.Expression)
 	}
@@ -68,6 +75,20 @@ func (p *planner) addCheck(t Table, old *Check, c Check, early bool) {
 		s.Statements = []string{add + " NOT VALID", validate}
 	}
 	p.add(s)
+}
+
+// lossless tells whether all columns of the table that change their type keep
+// their values.
+func (p *planner) lossless(t Table) bool {
+	old, _ := p.old.Find(t.Schema, t.Name)
+	for _, name := range p.retyped[t.key()] {
+		before, _ := old.Column(name)
+		now, _ := t.Column(name)
+		if retype(before.Type, now.Type) == Destructive {
+			return false
+		}
+	}
+	return true
 }
 
 // codeSet matches the list of a condition like "state" IN ('A', 'B').

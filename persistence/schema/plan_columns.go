@@ -158,6 +158,7 @@ func (p *planner) retype(t Table, old, c Column) {
 	case Rewrite:
 		s.Rows = "keep their values, in a table that is written anew."
 	default:
+		s.Converts = true
 		s.Rows = "are converted by a cast in a table that is written anew: it can CUT or ROUND values without a word, or refuse one and fail."
 		s.Look = fmt.Sprintf("SELECT count(*) FROM %s WHERE (%s)::text IS DISTINCT FROM %s::text", t.qualified(), conversion, Quote(c.Name))
 	}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -143,10 +144,20 @@ END
 		t.alterTable("ADD CONSTRAINT "+Quote(name)+" "+definition+" USING INDEX "+Quote(index)))
 }
 
+// plain matches identifiers that SQL may name without quotes, in any case.
+var plain = regexp.MustCompile(`^[a-z_][a-z0-9_$]*$`)
+
 // mentions tells whether SQL text may name an identifier, quoted or not; it errs
 // on the side of yes.
 func mentions(text, identifier string) bool {
-	return strings.Contains(strings.ToLower(text), strings.ToLower(strings.ReplaceAll(identifier, `"`, `""`)))
+	if strings.Contains(text, Quote(identifier)) {
+		return true
+	}
+	if !plain.MatchString(identifier) {
+		return false
+	}
+	word := regexp.MustCompile(`(?i)(?:^|[^\pL\pN_$])` + regexp.QuoteMeta(identifier) + `(?:$|[^\pL\pN_$])`)
+	return word.MatchString(text)
 }
 
 func mentionsAny(text string, identifiers []string) bool {

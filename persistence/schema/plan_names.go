@@ -98,6 +98,21 @@ func RenameTable(schema, table, toSchema, to string) Rename {
 	return Rename{schema: schema, table: table, toSchema: toSchema, toName: to}
 }
 
+// InverseRenames undoes renames.
+func InverseRenames(renames []Rename) []Rename {
+	p := &planner{opts: PlanOptions{Renames: renames}}
+	var inverse []Rename
+	for _, r := range renames {
+		if r.column == "" {
+			inverse = append(inverse, Rename{schema: r.toSchema, table: r.toName, toSchema: r.schema, toName: r.table})
+			continue
+		}
+		schema, table := p.now(r)
+		inverse = append(inverse, Rename{schema: schema, table: table, column: r.toName, toName: r.column})
+	}
+	return inverse
+}
+
 // Backfill says what existing rows get in a new required column. It is made by
 // [ParseBackfill].
 type Backfill struct {

@@ -45,7 +45,9 @@ type Step struct {
 	Look    string `json:"look,omitempty"`
 	// Online steps run outside a transaction, after all others; each may run
 	// again after it was interrupted.
-	Online     bool     `json:"online,omitempty"`
+	Online bool `json:"online,omitempty"`
+	// Converts steps give existing values another form that may lose something.
+	Converts   bool     `json:"-"`
 	Statements []string `json:"statements"`
 
 	phase phase
