@@ -60,7 +60,8 @@ func (r *run) promote() {
 	}
 }
 
-// promoteSingly tries every due row alone; those that fail are skipped.
+// promoteSingly tries every due row alone; those that fail, and those that
+// someone has locked, are skipped.
 func (r *run) promoteSingly() {
 	for skip := 0; r.living.Err() == nil; {
 		page, err := r.numbers(stepPromote, r.q.due, promoteBatch, skip)
@@ -69,8 +70,11 @@ func (r *run) promoteSingly() {
 			return
 		}
 		for _, id := range page {
-			if _, err := r.numbers(stepPromote, r.q.promote, 1, id); err != nil {
+			done, err := r.numbers(stepPromote, r.q.promote, 1, id)
+			if err != nil {
 				r.note("promote", fmt.Errorf("job %d: %w", id, err))
+			}
+			if len(done) == 0 {
 				skip++
 			}
 		}
