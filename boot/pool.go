@@ -14,22 +14,37 @@ import (
 )
 
 // Pool is a connection pool whose database is named later: an app is assembled
-// before its development or test database exists.
+// before its development or test database exists. An app that was stopped may
+// start again, so a closed pool can be opened again.
 type Pool struct {
 	*sqlx.DB
 	connector *lateConnector
+	size      int
+	closed    bool
 }
 
 // NewPool returns a pool of at most size connections.
 func NewPool(size int) *Pool {
-	c := &lateConnector{}
-	db := sql.OpenDB(c)
-	db.SetMaxOpenConns(size)
-	db.SetMaxIdleConns(size)
-	return &Pool{DB: sqlx.NewDb(db, "postgres"), connector: c}
+	p := &Pool{connector: &lateConnector{}, size: size}
+	p.DB = sqlx.NewDb(p.open(), "postgres")
+	return p
 }
 
-// Connect names the database. It opens no connection.
+func (p *Pool) open() *sql.DB {
+	db := sql.OpenDB(p.connector)
+	db.SetMaxOpenConns(p.size)
+	db.SetMaxIdleConns(p.size)
+	return db
+}
+
+// Close closes the pool until Connect; again is no error.
+func (p *Pool) Close() error {
+	p.closed = true
+	return p.DB.Close()
+}
+
+// Connect names the database, and opens a closed pool again; it opens no
+// connection. Nothing else may use the pool meanwhile.
 func (p *Pool) Connect(dsn string) error {
 	dsn, err := WithSettings(dsn)
 	if err != nil {
@@ -40,6 +55,9 @@ func (p *Pool) Connect(dsn string) error {
 		return fmt.Errorf("database URL: %w", err)
 	}
 	p.connector.set(c)
+	if p.closed {
+		p.DB.DB, p.closed = p.open(), false
+	}
 	return nil
 }
 

@@ -170,3 +170,21 @@ func (a *app) emit(text string) {
 	a.t.Helper()
 	require.NoError(a.t, a.file.Execute(a.t.Context(), File{text}))
 }
+
+type (
+	// Find is a usecase that counts the stored reports of an app in test.dev.
+	Find   struct{}
+	reader struct{ find usecase.Usecase[Find, int] }
+)
+
+func (r *reader) count(ctx context.Context, to *int) (err error) {
+	*to, err = r.find.Execute(ctx, Find{})
+	return err
+}
+
+func readerModule() fx.Option {
+	return fx.Options(usecase.Declare("test.dev.Find", func(ctx context.Context, self access.Self[Find, none]) (n int, err error) {
+		err = self.Tx.GetContext(ctx, &n, `SELECT count(*) FROM "test.dev"."@event:Report"`)
+		return n, err
+	}, usecase.ReadOnly()), fx.Provide(func(find usecase.Usecase[Find, int]) *reader { return &reader{find} }))
+}

@@ -50,7 +50,7 @@ func core() fx.Option {
 	)
 }
 
-// discard closes the kernel's own pool for good.
+// discard closes the kernel's own pool; a start opens it again.
 func (k *kernel) discard() {
 	if k.late != nil {
 		_ = k.late.Close() // an error means a lost connection
@@ -217,6 +217,9 @@ func (k *kernel) observe(listeners []string) error {
 		k.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	err := k.registry.Register(observability.NewCollector(listeners, func(ctx context.Context) (map[string]float64, error) {
+		if !k.bus.IsOpen() {
+			return nil, fmt.Errorf("the app has not started: %w", access.ErrNotRunning)
+		}
 		return delivery.QueueAges(ctx, k.db, k.config.Delivery.Schema)
 	}))
 	if err != nil {

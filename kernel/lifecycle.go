@@ -130,10 +130,7 @@ func (k *kernel) stop(ctx context.Context) error {
 	k.notify.Stop()
 	k.bus.Close()
 	k.db.CloseStatements()
-	if k.late != nil { // the pool itself stays: the app may start again
-		k.pool.SetMaxIdleConns(0)
-		k.pool.SetMaxIdleConns(k.config.PoolSize)
-	}
+	k.discard()
 	if k.dev != nil {
 		errs = append(errs, k.dev.Stop(ctx))
 		k.dev = nil

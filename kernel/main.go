@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,7 +18,8 @@ import (
 	"github.com/tidings-go/tidings/boot"
 )
 
-// Exit codes of the program that Main runs.
+// Exit codes of the program that Main runs: ExitUsage for a command line that
+// does not fit, ExitError for every other error.
 const (
 	ExitOK    = 0
 	ExitError = 1
@@ -48,11 +50,31 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, opts ...f
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(stderr, "error:", err)
-		return ExitError
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	_, _, err := root.Find(args) // an unknown command
+	if err != nil {
+		err = usageError{err}
+	} else {
+		err = root.ExecuteContext(ctx)
 	}
-	return ExitOK
+	if err == nil {
+		return ExitOK
+	}
+	fmt.Fprintln(stderr, "error:", err)
+	if errors.As(err, new(usageError)) {
+		return ExitUsage
+	}
+	return ExitError
+}
+
+// usageError is an error of the command line itself.
+type usageError struct{ error }
+
+func noArguments(c *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(c, args); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 func commandName(path string) string {
@@ -83,8 +105,11 @@ func commandsOf(opts []fx.Option) []*cobra.Command {
 func serveCommand(opts []fx.Option) *cobra.Command {
 	var flags boot.Config
 	c := &cobra.Command{
-		Use: "serve", Short: "Run the app until it is stopped", Args: cobra.NoArgs,
+		Use: "serve", Short: "Run the app until it is stopped", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if n := flags.Delivery.Workers; n < 1 && c.Flags().Changed("workers") {
+				return usageError{fmt.Errorf("--workers=%d: want a positive number", n)}
+			}
 			return serve(c.Context(), flags, opts)
 		},
 	}
@@ -130,7 +155,9 @@ func serve(ctx context.Context, flags boot.Config, opts []fx.Option) error {
 		return err
 	}
 	defer k.discard()
-	gone := orphaned(k.config.Dev)
+	watch, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	gone := orphaned(watch, k.config.Dev)
 	start, cancel := startContext(ctx)
 	defer cancel()
 	if err := app.Start(start); err != nil {
@@ -186,19 +213,23 @@ func quiet() fx.Option {
 
 // orphaned is closed when the parent process has gone: a signal to `go run`
 // leaves its child running. It watches in development alone.
-func orphaned(dev bool) <-chan struct{} {
+func orphaned(ctx context.Context, dev bool) <-chan struct{} {
 	gone := make(chan struct{})
 	if !dev {
 		return gone
 	}
 	parent := os.Getppid()
 	go func() {
-		for range time.Tick(500 * time.Millisecond) {
-			if os.Getppid() != parent {
-				close(gone)
+		ticker := time.NewTicker(500 * time.Millisecond)
+		defer ticker.Stop()
+		for os.Getppid() == parent {
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
 				return
 			}
 		}
+		close(gone)
 	}()
 	return gone
 }

@@ -12,7 +12,7 @@ import (
 func schemaCommand(opts []fx.Option) *cobra.Command {
 	c := &cobra.Command{Use: "schema", Short: "The tables that the app's declarations need"}
 	c.AddCommand(&cobra.Command{
-		Use: "show", Short: "Print the statements that make the tables in an empty database", Args: cobra.NoArgs,
+		Use: "show", Short: "Print the statements that make the tables in an empty database", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ddl, err := DDL(opts...)
 			if err != nil {

@@ -47,7 +47,7 @@ func WithoutPreparedStatements() Option {
 // nothing, and nothing here closes it.
 func New(pool *sqlx.DB, opts ...Option) *Database {
 	db := &Database{pool: pool, commitTimeout: DefaultCommitTimeout, prepare: true, statements: map[string]*Statement{}}
-	db.hot = newHotStatements(pool.DB)
+	db.hot = newHotStatements(pool)
 	for _, o := range opts {
 		o(db)
 	}

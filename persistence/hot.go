@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 )
 
 // A statement of the app that comes again is prepared on the pool: in a
@@ -21,7 +23,7 @@ const (
 // connection, so it happens aside, on a goroutine that lives while there is
 // something to prepare: no transaction ever waits for it.
 type hotStatements struct {
-	pool *sql.DB
+	pool *sqlx.DB
 
 	mu      sync.Mutex
 	texts   map[string]*hotText
@@ -37,7 +39,7 @@ type hotText struct {
 	stmt   atomic.Pointer[sql.Stmt]
 }
 
-func newHotStatements(pool *sql.DB) *hotStatements {
+func newHotStatements(pool *sqlx.DB) *hotStatements {
 	return &hotStatements{pool: pool, texts: map[string]*hotText{}}
 }
 
