@@ -84,26 +84,30 @@ func (c *claimer) dispatch() {
 	}
 }
 
-func (c *claimer) start(j *job) {
+func (c *claimer) start(jobs []*job) {
 	c.running++
-	j.lane.running++
-	if j.suspect {
+	jobs[0].lane.running++
+	if jobs[0].suspect {
 		c.held = time.Now().Add(suspectHold)
 	}
 	go func() {
 		// Deferred, since a listener may end its goroutine: the worker is free
 		// again all the same.
-		defer func() { c.done <- j }()
-		c.process(j)
+		defer func() { c.done <- jobs }()
+		if len(jobs) > 1 {
+			c.processGroup(jobs)
+		} else {
+			c.process(jobs[0])
+		}
 	}()
 }
 
 // ended notes that a worker is free again.
-func (c *claimer) ended(j *job) {
+func (c *claimer) ended(jobs []*job) {
 	c.running--
-	j.lane.running--
-	c.finished++
-	if j == c.suspect {
+	jobs[0].lane.running--
+	c.finished += len(jobs)
+	if jobs[0] == c.suspect {
 		c.suspect, c.held, c.mayFind = nil, time.Time{}, true
 	}
 }
@@ -120,8 +124,8 @@ func (c *claimer) wait() {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
-	case j := <-c.done:
-		c.ended(j)
+	case jobs := <-c.done:
+		c.ended(jobs)
 	case <-c.wakes:
 		for _, l := range c.lanes {
 			l.more = true

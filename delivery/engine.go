@@ -61,7 +61,7 @@ type run struct {
 	living    context.Context // until everything has ended
 	stopLife  context.CancelFunc
 
-	done   chan *job     // a worker is free again
+	done   chan []*job   // a worker is free again
 	ended  chan struct{} // closed when a stop has ended the run
 	loops  sync.WaitGroup
 	claims sync.WaitGroup
@@ -156,7 +156,7 @@ func (e *Engine) newRun(subs []*events.Subscriber) (*run, error) {
 		}
 	}
 	r := &run{
-		Engine: e, model: model, node: uuid.New(), byID: map[int32]*lane{}, done: make(chan *job, e.config.Workers),
+		Engine: e, model: model, node: uuid.New(), byID: map[int32]*lane{}, done: make(chan []*job, e.config.Workers),
 		ended:      make(chan struct{}),
 		complaints: newComplaints(e.logger),
 	}

@@ -47,7 +47,8 @@ type lane struct {
 
 func newLane(s *events.Subscriber, c Config, slots int) *lane {
 	p := s.Listener.Policy()
-	l := &lane{sub: s, policy: p, limit: p.TimeLimit + c.Margin, slots: slots, active: true}
+	// A group's transaction lasts as long as all its jobs may.
+	l := &lane{sub: s, policy: p, limit: p.TimeLimit*time.Duration(max(1, p.Group)) + c.Margin, slots: slots, active: true}
 	l.lease = max(c.Lease, l.limit)
 	l.appName = backendPrefix(c.Schema) + strconv.FormatInt(l.limit.Milliseconds(), 10)
 	return l
@@ -55,11 +56,20 @@ func newLane(s *events.Subscriber, c Config, slots int) *lane {
 
 func (l *lane) identity() string { return l.sub.Listener.Declaration().Identity }
 
-func (l *lane) pop() *job {
-	j := l.buffer[0]
-	l.buffer = l.buffer[1:]
-	return j
+// pop takes what a worker does next from the buffer: one job, or a group.
+func (l *lane) pop() []*job {
+	n := 1
+	for n < l.policy.Group && n < len(l.buffer) && l.buffer[0].groups() && l.buffer[n].groups() {
+		n++
+	}
+	jobs := l.buffer[:n:n]
+	l.buffer = l.buffer[n:]
+	return jobs
 }
+
+// groups says whether the job may run in a group: first attempts alone do, and no
+// suspect.
+func (j *job) groups() bool { return j.attempt == 1 && !j.suspect }
 
 // array returns the text of an SQL array of values that need no quoting, which
 // both drivers hand on as it is.

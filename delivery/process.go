@@ -100,7 +100,7 @@ func (r *run) attempt(j *job) error {
 		return because(ctx, err)
 	}
 	started := time.Now()
-	if err := j.lane.sub.Deliver(r.db.Bind(ctx, t), t, j.event, j.attempt, j.replay); err != nil {
+	if err := r.deliver(ctx, t, j); err != nil {
 		return because(ctx, err)
 	}
 	if time.Since(started) > longListener {
@@ -112,6 +112,11 @@ func (r *run) attempt(j *job) error {
 		return because(ctx, err)
 	}
 	return nil
+}
+
+// deliver runs the listener in t.
+func (r *run) deliver(ctx context.Context, t *persistence.Transaction, j *job) error {
+	return j.lane.sub.Deliver(r.db.Bind(ctx, t), t, j.event, j.attempt, j.replay)
 }
 
 // acknowledge is the first statement: fence, lock and limits in one.

@@ -75,6 +75,25 @@ RETURNING set_config('statement_timeout', $3::text, true)
 	|| set_config('tcp_user_timeout', $3::text, true)
 	|| set_config('application_name', $4::text, true)`
 
+// acknowledgeGroupSQL acknowledges several jobs of one listener: it locks them in
+// the order of their ids, without waiting, and answers with those that are still
+// this node's. $1 jobs, $2 their tokens, $3 and $4 as in acknowledgeSQL.
+const acknowledgeGroupSQL = `UPDATE %[1]s.delivery
+SET state = 'COMPLETED', claim_token = NULL, lease_expires_at = NULL, completed_at = clock_timestamp()
+WHERE id = ANY (ARRAY(
+	SELECT d.id FROM unnest($1::bigint[], $2::uuid[]) AS mine(id, token)
+	JOIN %[1]s.delivery d ON d.id = mine.id AND d.claim_token = mine.token
+	ORDER BY d.id
+	FOR NO KEY UPDATE OF d SKIP LOCKED
+))
+RETURNING id, set_config('statement_timeout', $3::text, true)
+	|| set_config('idle_in_transaction_session_timeout', $3::text, true)
+	|| set_config('tcp_user_timeout', $3::text, true)
+	|| set_config('application_name', $4::text, true)`
+
+// refreshGroupSQL is refreshSQL for a group. $1 jobs.
+const refreshGroupSQL = `UPDATE %[1]s.delivery SET completed_at = clock_timestamp() WHERE id = ANY ($1::bigint[])`
+
 // refreshSQL puts the completion time of a long listener right. $1 job.
 const refreshSQL = `UPDATE %[1]s.delivery SET completed_at = clock_timestamp() WHERE id = $1`
 
@@ -267,10 +286,10 @@ LEFT JOIN (
 
 // queries are the statements of one framework schema.
 type queries struct {
-	claim, claimSuspect, suspects, acknowledge, refresh, mark, fail *persistence.Statement
-	handBack, handBackToken, handBackStarted, renew                 *persistence.Statement
-	recover, expired, promote, due, terminate, lock, forgetNodes    *persistence.Statement
-	register, deregister, differ                                    *persistence.Statement
+	claim, claimSuspect, suspects, acknowledge, refresh, mark, fail, acknowledgeGroup, refreshGroup *persistence.Statement
+	handBack, handBackToken, handBackStarted, renew                                                 *persistence.Statement
+	recover, expired, promote, due, terminate, lock, forgetNodes                                    *persistence.Statement
+	register, deregister, differ                                                                    *persistence.Statement
 }
 
 func newQueries(db *persistence.Database, framework string) queries {
@@ -279,7 +298,8 @@ func newQueries(db *persistence.Database, framework string) queries {
 	}
 	return queries{
 		claim: s(claimSQL), claimSuspect: s(claimSuspectSQL), suspects: s(suspectsSQL),
-		acknowledge: s(acknowledgeSQL), refresh: s(refreshSQL), mark: s(markSQL), fail: s(failSQL),
+		acknowledge: s(acknowledgeSQL), refresh: s(refreshSQL),
+		acknowledgeGroup: s(acknowledgeGroupSQL), refreshGroup: s(refreshGroupSQL), mark: s(markSQL), fail: s(failSQL),
 		handBack: s(handBackSQL), handBackToken: s(handBackTokenSQL), handBackStarted: s(handBackStartedSQL),
 		renew: s(renewSQL), recover: s(recoverSQL), expired: s(expiredSQL), promote: s(promoteSQL), due: s(dueSQL),
 		terminate: db.Statement(terminateSQL), lock: db.Statement(lockSQL), forgetNodes: s(forgetNodesSQL),
@@ -290,7 +310,7 @@ func newQueries(db *persistence.Database, framework string) queries {
 // hot are the statements worth preparing.
 func (q queries) hot() []*persistence.Statement {
 	return []*persistence.Statement{
-		q.claim, q.claimSuspect, q.suspects, q.acknowledge, q.refresh, q.mark, q.fail, q.handBack, q.renew,
+		q.claim, q.claimSuspect, q.suspects, q.acknowledge, q.acknowledgeGroup, q.refresh, q.mark, q.fail, q.handBack, q.renew,
 		q.recover, q.promote, q.terminate, q.lock, q.register,
 	}
 }

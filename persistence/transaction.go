@@ -176,6 +176,9 @@ func (t *Transaction) givenUp() bool {
 	return err != nil || !valid
 }
 
+// Doomed returns why Commit would refuse to commit, or nil.
+func (t *Transaction) Doomed() error { return t.refuseCommit(context.Background()) }
+
 // end marks the transaction as ended and returns its hooks, once.
 func (t *Transaction) end() ([]func(), bool) {
 	t.mu.Lock()

@@ -1,0 +1,119 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tidings-go/tidings/access"
+	"github.com/tidings-go/tidings/persistence"
+)
+
+// errGroup marks what went wrong with a group before its outcome could be
+// unknown: all of it was rolled back, and its jobs run alone.
+var errGroup = errors.New("group rolled back")
+
+// processGroup runs the jobs of a group in one transaction. On any failure each
+// runs alone, in the same attempt, so that the outcomes stay independent.
+func (r *run) processGroup(jobs []*job) {
+	returned := false
+	defer func() {
+		if !returned { // Goexit: this goroutine ends; the jobs run alone on others
+			r.processSingly(jobs)
+		}
+	}()
+	err := access.Protect(func() error { return r.attemptGroup(jobs) })
+	returned = true
+	switch {
+	case err == nil:
+	case errors.Is(err, persistence.ErrUnknownOutcome) && !errors.Is(err, errGroup):
+		for _, j := range jobs {
+			r.conclude(j, err) // the fence decides about each
+		}
+	default:
+		r.processSingly(jobs)
+	}
+}
+
+// processSingly runs jobs one after another, each alone and on a goroutine of its
+// own, which its listener may end; after a stop it hands them back.
+func (r *run) processSingly(jobs []*job) {
+	for _, j := range jobs {
+		if r.working.Err() != nil {
+			r.handBackStarted(j, errStopping)
+			continue
+		}
+		var alone sync.WaitGroup
+		alone.Go(func() { r.process(j) })
+		alone.Wait()
+	}
+}
+
+// attemptGroup runs one transaction for all jobs. Jobs that are not this node's
+// any more are left out, and looked at alone afterwards.
+func (r *run) attemptGroup(jobs []*job) error {
+	l := jobs[0].lane
+	ctx, cancel := context.WithTimeoutCause(r.working, l.policy.TimeLimit*time.Duration(len(jobs)), errLimit)
+	defer cancel()
+	t, err := r.db.Begin(ctx, persistence.TxOptions{Isolation: l.policy.Isolation})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errGroup, err)
+	}
+	defer t.Rollback()
+	if err := r.acknowledgeGroup(ctx, t, jobs); err != nil {
+		return fmt.Errorf("%w: %w", errGroup, err)
+	}
+	started := time.Now()
+	for _, j := range jobs {
+		if err := r.deliverInGroup(ctx, t, j); err != nil {
+			return fmt.Errorf("%w: %w", errGroup, err)
+		}
+	}
+	if time.Since(started) > longListener {
+		numbers, _ := ids(jobs)
+		if _, err := r.q.refreshGroup.Exec(ctx, t, numbers); err != nil {
+			return fmt.Errorf("%w: %w", errGroup, err)
+		}
+	}
+	return t.Commit(ctx)
+}
+
+// deliverInGroup runs one listener within its own time limit. What it swallowed
+// shows before its neighbours run on an aborted transaction.
+func (r *run) deliverInGroup(ctx context.Context, t *persistence.Transaction, j *job) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, j.lane.policy.TimeLimit, errLimit)
+	defer cancel()
+	if err := r.deliver(ctx, t, j); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return t.Doomed()
+}
+
+// acknowledgeGroup acknowledges the jobs in one statement. A job that is lost or
+// locked fails the group: alone, its own fence decides about it.
+func (r *run) acknowledgeGroup(ctx context.Context, t *persistence.Transaction, jobs []*job) error {
+	l := jobs[0].lane
+	numbers, tokens := ids(jobs)
+	rows, err := r.q.acknowledgeGroup.Query(ctx, t, numbers, tokens, strconv.FormatInt(l.limit.Milliseconds(), 10), l.appName)
+	if err != nil {
+		return fmt.Errorf("acknowledge: %w", err)
+	}
+	defer rows.Close()
+	n := 0
+	for rows.Next() {
+		n++
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("acknowledge: %w", err)
+	}
+	if n != len(jobs) {
+		return fmt.Errorf("%w: %d of %d", errFenced, len(jobs)-n, len(jobs))
+	}
+	return nil
+}
