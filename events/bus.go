@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tidings-go/tidings/access"
 	"github.com/tidings-go/tidings/persistence"
+	"github.com/tidings-go/tidings/persistence/mapping"
 	"github.com/tidings-go/tidings/persistence/schema"
 )
 
@@ -21,6 +23,7 @@ import (
 type Bus struct {
 	db        *persistence.Database
 	framework string
+	plans     *Plans
 	types     map[reflect.Type]*channel
 	open      atomic.Bool
 
@@ -32,6 +35,7 @@ type Bus struct {
 // channel is one event type of an app with its subscribers.
 type channel struct {
 	typ       *Type
+	plan      *mapping.Plan
 	store     *store
 	id        int32 // in the dictionary
 	sync      []*Subscriber
@@ -69,11 +73,18 @@ func Shuffle(shuffle func(n int, swap func(i, j int))) BusOption {
 	return func(b *Bus) { b.shuffle = shuffle }
 }
 
+// WithPlans has the bus store events as plans say; default are plans of an app
+// without codecs and enums.
+func WithPlans(plans *Plans) BusOption { return func(b *Bus) { b.plans = plans } }
+
 // NewBus returns an empty bus whose jobs stand in the schema framework.
 func NewBus(db *persistence.Database, framework string, opts ...BusOption) *Bus {
 	b := &Bus{db: db, framework: framework, types: map[reflect.Type]*channel{}}
 	for _, o := range opts {
 		o(b)
+	}
+	if b.plans == nil {
+		b.plans = NewPlans()
 	}
 	return b
 }
@@ -82,9 +93,15 @@ func NewBus(db *persistence.Database, framework string, opts ...BusOption) *Bus 
 // of their listeners. Call it before Open.
 func (b *Bus) OnStored(wake func(listeners []int32)) { b.wake = wake }
 
-// AddType adds a declared event type. Its declaration must be free of problems.
-func (b *Bus) AddType(t *Type) {
-	b.types[t.decl.Input] = &channel{typ: t, store: newStore(b.db, b.framework, t)}
+// AddType adds a declared event type. Its declaration and its plan must be free
+// of problems, see Plans.Check.
+func (b *Bus) AddType(t *Type) error {
+	p := b.plans.of(t)
+	if p.plan == nil {
+		return fmt.Errorf("%s: %w", &t.decl, errors.Join(append(t.decl.Check(), p.problems...)...))
+	}
+	b.types[t.decl.Input] = &channel{typ: t, plan: p.plan, store: newStore(b.db, b.framework, t, p)}
+	return nil
 }
 
 // Subscribe adds a listener with its dependencies. Its event type must have been
@@ -124,7 +141,7 @@ func (b *Bus) Tables() []schema.Table {
 	var tables []schema.Table
 	for _, c := range b.sorted() {
 		if c.stores() {
-			tables = append(tables, c.typ.Table())
+			tables = append(tables, c.store.tables...)
 		}
 	}
 	return tables
@@ -135,9 +152,15 @@ func (t *Type) Target() access.Target {
 	return access.Target{Kind: access.KindEvent, Type: t.decl.Input}
 }
 
-// Operation returns emit for events of t as the runtime delivers it.
+var errNotStarted = fmt.Errorf("the app has not started: %w", access.ErrNotRunning)
+
+// Operation returns emit and the history of events of t as the runtime delivers
+// them.
 func (b *Bus) Operation(t *Type) access.Operation {
 	return func(ctx context.Context, in any) (any, error) {
+		if asked, ok := in.(*historyQuery); ok {
+			return b.history(ctx, t, asked)
+		}
 		e, ok := in.(*emission)
 		if !ok {
 			return nil, fmt.Errorf("emit %s: called without an emitter", t.decl.Identity)

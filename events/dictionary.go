@@ -46,7 +46,7 @@ func (b *Bus) Open(ctx context.Context) error {
 		if !c.stores() {
 			continue
 		}
-		for _, s := range []*persistence.Statement{c.store.insert, c.store.load} {
+		for _, s := range c.store.statements() {
 			if err := s.Prepare(ctx); err != nil {
 				return fmt.Errorf("event %s: %w", c.typ.decl.Identity, err)
 			}

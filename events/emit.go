@@ -27,7 +27,7 @@ func (b *Bus) emit(ctx context.Context, e *emission) error {
 	if err != nil {
 		return err
 	}
-	fact, err := c.typ.plan.Encode(e.event, nil)
+	fact, err := c.plan.Encode(e.event)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (b *Bus) emit(ctx context.Context, e *emission) error {
 // admit checks that the event can be emitted on ctx at all.
 func (b *Bus) admit(ctx context.Context, e *emission) (*channel, *persistence.Transaction, error) {
 	if !b.open.Load() {
-		return nil, nil, fmt.Errorf("the app has not started: %w", access.ErrNotRunning)
+		return nil, nil, errNotStarted
 	}
 	t, ok := b.db.Current(ctx)
 	if !ok {
@@ -109,7 +109,7 @@ func (c *channel) compare(ctx context.Context, t *persistence.Transaction, e *em
 		return fmt.Errorf("%w: %s is taken by an event that this transaction cannot see", ErrEventConflict, e.id)
 	case stored.Err != nil:
 		return fmt.Errorf("%w: %s: %w", ErrEventConflict, e.id, stored.Err)
-	case !c.typ.plan.Equal(stored.Event, e.event):
+	case !c.plan.Equal(stored.Event, e.event):
 		return fmt.Errorf("%w: %s", ErrEventConflict, e.id)
 	case e.occurredSet && !stored.OccurredAt.Equal(e.occurredAt):
 		return fmt.Errorf("%w: %s: occurred at %v, stored with %v", ErrEventConflict, e.id, e.occurredAt.UTC(), stored.OccurredAt)

@@ -92,6 +92,15 @@ func TestOptionsOfListenersThatDoNotFitAreProblemsOfTheDeclaration(t *testing.T)
 	require.Equal(t, events.Policy{MaxAttempts: 1, BackoffFirst: 1, BackoffMax: 1, TimeLimit: 24 * time.Hour, Isolation: sql.LevelSerializable}, p)
 }
 
+// problemsOf is what an app with this one declaration would report.
+func problemsOf(o access.Option) error {
+	problems := o.Declared.Declaration().Check()
+	if typ, ok := o.Declared.(*events.Type); ok {
+		problems = append(problems, events.NewPlans().Check([]*events.Type{typ})...)
+	}
+	return errors.Join(problems...)
+}
+
 func TestDeclarationsOfEventsAndListenersTellTheirProblems(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]access.Option{
@@ -106,14 +115,14 @@ func TestDeclarationsOfEventsAndListenersTellTheirProblems(t *testing.T) {
 		"its Deps are int":                   events.Sync("a.B", func(context.Context, events.Self[none, int]) error { return nil }),
 		"an event is a plain struct, not fu": events.Declare[func()]("a.B", nil, events.Mapped(), events.Recorded()),
 	} {
-		err := errors.Join(o.Declared.Declaration().Check()...)
+		err := problemsOf(o)
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, "(events/policy_test.go:", "the place of the declaration")
 	}
-	err := errors.Join(events.Declare[struct {
+	err := problemsOf(events.Declare[struct {
 		A func()
 		B struct{ C any }
-	}]("B").Declared.Declaration().Check()...)
+	}]("B"))
 	for _, want := range []string{"malformed", ": A:", "B.C"} {
 		require.ErrorContains(t, err, want, "all problems at once")
 	}

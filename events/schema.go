@@ -1,6 +1,7 @@
 package events
 
 import (
+	"github.com/tidings-go/tidings/persistence/mapping"
 	"github.com/tidings-go/tidings/persistence/schema"
 )
 
@@ -14,6 +15,7 @@ const (
 	eventCausation  = "@causation"
 	eventTrace      = "@trace"
 	eventTablePrefx = "@event:"
+	partEvent       = "@event" // in the tables of lists, sets and maps
 )
 
 const (
@@ -21,11 +23,23 @@ const (
 	now         = "clock_timestamp()"
 )
 
-// Table returns the table that stores events of the type: one row per event,
-// the fact's own columns behind the kernel's.
-func (t *Type) Table() schema.Table {
-	table := schema.Table{
-		Schema: t.decl.Namespace(), Name: eventTablePrefx + t.decl.Name(),
+// tableName is the name of the table that stores events of the type, or of the
+// one below it that holds a list, set or map.
+func (t *Type) tableName(part string) string {
+	name := eventTablePrefx + t.decl.Name()
+	if part != "" {
+		name += "." + part
+	}
+	return name
+}
+
+// tables returns the tables of the type: the first has a row for each event, the
+// fact's own columns behind the kernel's, the others those of its lists, sets and
+// maps.
+func (t *Type) tables(plan *mapping.Plan) []schema.Table {
+	parts := plan.Tables()
+	own := schema.Table{
+		Schema: t.decl.Namespace(), Name: t.tableName(""),
 		PrimaryKey: []string{eventID},
 		Columns: []schema.Column{
 			{Name: eventID, Type: "uuid", NotNull: true},
@@ -36,12 +50,28 @@ func (t *Type) Table() schema.Table {
 			{Name: eventCausation, Type: "uuid"},
 			{Name: eventTrace, Type: "text"},
 		},
+		Checks: parts[0].Checks,
 	}
-	if t.plan != nil {
-		table.Columns = append(table.Columns, t.plan.Columns()...)
-		table.Checks = t.plan.Checks()
+	own.Columns = append(own.Columns, parts[0].Columns...)
+	for _, by := range t.indexes {
+		own.Indexes = append(own.Indexes, schema.Index{Columns: schema.On(by.columns()...)})
 	}
-	return table
+	all := []schema.Table{own}
+	for _, part := range parts[1:] {
+		all = append(all, t.partTable(part))
+	}
+	return all
+}
+
+// partTable is the table of a list, set or map. The primary key begins with the
+// event, so it serves the lookups too.
+func (t *Type) partTable(part mapping.Table) schema.Table {
+	return schema.Table{
+		Schema: t.decl.Namespace(), Name: t.tableName(part.Name),
+		PrimaryKey: append([]string{partEvent}, part.Key...),
+		Columns:    append([]schema.Column{{Name: partEvent, Type: "uuid", NotNull: true}}, part.Columns...),
+		Checks:     part.Checks,
+	}
 }
 
 // States of a job.

@@ -13,36 +13,37 @@ import (
 type TypeOption func(*Type)
 
 // Recorded declares that events of the type are stored even if no deferred
-// listener subscribes: for the record, and for listeners to come.
+// listener subscribes: for the record, for listeners to come, and for History.
 func Recorded() TypeOption {
 	return func(t *Type) { t.recorded = true }
 }
 
 // Mapped sets how the event's fields map to columns, such as
-// mapping.Column("Path.To.Field", "shorter") for a name of over 63 bytes.
+// persistence.Column("Path.To.Field", "shorter") for a name of over 63 bytes.
 func Mapped(opts ...mapping.Option) TypeOption {
 	return func(t *Type) { t.mapping = append(t.mapping, opts...) }
 }
 
+// Indexed adds an index for History.List in this order. Without it a list reads
+// the whole table; with it every emit writes one more entry, so it is for types
+// whose history is long and often read.
+func Indexed(by Order) TypeOption {
+	return func(t *Type) {
+		if !by.known() {
+			t.decl.Problems = append(t.decl.Problems, fmt.Errorf("events.Indexed: %w", by.unknown()))
+			return
+		}
+		t.indexes = append(t.indexes, by)
+	}
+}
+
 // Type is a declared event type. It is immutable and shared by all apps of a
-// process.
+// process; how an app stores it is in the app's Plans.
 type Type struct {
 	decl     access.Declaration
 	recorded bool
 	mapping  []mapping.Option
-	plan     *mapping.Plan
-}
-
-// Declare declares the event type T under its identity, a namespace and a name
-// joined by a dot, and provides its emitter, Emitter[T]. The namespace is the
-// schema of the event's table, the identity is what stored events are known by:
-// the Go type may be renamed freely. Mistakes, such as a field that cannot be
-// stored, are reported at boot, all together, with the place of this call.
-func Declare[T any](identity string, opts ...TypeOption) access.Option {
-	t := newType(access.Declaration{
-		Kind: access.KindEvent, Identity: identity, Source: access.Caller(0), Input: reflect.TypeFor[T](),
-	}, opts)
-	return access.Declare(t, connectEmitter[T])
+	indexes  []Order
 }
 
 func newType(decl access.Declaration, opts []TypeOption) *Type {
@@ -54,13 +55,7 @@ func newType(decl access.Declaration, opts []TypeOption) *Type {
 	}
 	if decl.Input.Kind() != reflect.Struct {
 		t.decl.Problems = append(t.decl.Problems, fmt.Errorf("an event is a plain struct, not %v", decl.Input))
-		return t
 	}
-	plan, err := mapping.NewPlan(decl.Input, append(t.mapping, mapping.Reserved(eventID))...)
-	if err != nil {
-		t.decl.Problems = append(t.decl.Problems, err)
-	}
-	t.plan = plan
 	return t
 }
 

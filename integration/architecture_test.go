@@ -44,9 +44,9 @@ var limited = map[string][]string{
 
 	"github.com/fergusstrange/embedded-postgres": {"persistence/pgserver"},
 
-	"github.com/stretchr/testify": {"kernel/kerneltest"},
+	"github.com/stretchr/testify": {"kernel/kerneltest", "persistence/mapping/maptest"},
 	"go.uber.org/goleak":          {"kernel/kerneltest"},
-	"pgregory.net/rapid":          {"kernel/kerneltest"},
+	"pgregory.net/rapid":          {"kernel/kerneltest", "persistence/mapping/maptest"},
 }
 
 // source is one Go file: its path below the root, with slashes, and its
@@ -86,7 +86,7 @@ func objection(s source, imported string) string {
 		return ""
 	}
 	if below(imported, "go.uber.org/fx") && !mayUseFx(s) {
-		return "fx belongs to kernel, boot and the declare*.go files of access, usecase and events"
+		return "fx belongs to kernel, boot and the declare*.go files of access, usecase, events and persistence"
 	}
 	for name, folders := range limited {
 		if below(imported, name) && !belowAny(s.folder(), folders) {
@@ -117,7 +117,7 @@ func mayUseFx(s source) bool {
 	switch s.room() {
 	case "kernel", "boot":
 		return true
-	case "access", "usecase", "events":
+	case "access", "usecase", "events", "persistence":
 		name := path.Base(s.file)
 		return strings.HasPrefix(name, "declare") && s.folder() == s.room()
 	}
@@ -244,6 +244,8 @@ func TestArchitectureRulesObject(t *testing.T) {
 		{"usecase/call_test.go", "usecase", "go.uber.org/fx", false},
 		{"delivery/declare.go", "delivery", "go.uber.org/fx", true},
 		{"persistence/tx.go", "persistence", "go.uber.org/fx/fxtest", true},
+		{"persistence/declare.go", "persistence", "go.uber.org/fx", false},
+		{"persistence/mapping/declare.go", "mapping", "go.uber.org/fx", true},
 
 		{"delivery/claim.go", "delivery", "github.com/stretchr/testify/require", true},
 		{"delivery/claim_test.go", "delivery", "github.com/stretchr/testify/require", false},

@@ -32,6 +32,7 @@ func check(in access.DeclaredIn, graph fx.DotGraph, c *kernel) error {
 	}
 	k.duplicates()
 	k.hooks(in.Lifecycles)
+	k.report(c.plans.Check(eventTypes(in.Declared))...)
 	if len(k.errs) == 0 {
 		k.report(c.checkModel(in.Declared))
 	}
@@ -53,14 +54,17 @@ func newChecker(declared []access.Declared, g graph) *checker {
 	for _, d := range declared {
 		k.all = append(k.all, d.Declaration())
 	}
-	slices.SortFunc(k.all, func(a, b *access.Declaration) int {
-		return cmp.Or(cmp.Compare(a.Source.File, b.Source.File), cmp.Compare(a.Source.Line, b.Source.Line),
-			cmp.Compare(a.Identity, b.Identity))
-	})
+	slices.SortFunc(k.all, byPlace)
 	for _, d := range k.all {
 		k.targets[access.Target{Kind: d.Kind, Type: d.Input}] = true
 	}
 	return k
+}
+
+// byPlace orders declarations by where they stand.
+func byPlace(a, b *access.Declaration) int {
+	return cmp.Or(cmp.Compare(a.Source.File, b.Source.File), cmp.Compare(a.Source.Line, b.Source.Line),
+		cmp.Compare(a.Identity, b.Identity))
 }
 
 func (k *checker) report(errs ...error) {

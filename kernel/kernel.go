@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,6 +31,7 @@ type kernel struct {
 	pool    *sqlx.DB
 	late    *boot.Pool // the kernel's own pool, or nil
 	db      *persistence.Database
+	plans   *events.Plans
 	bus     *events.Bus
 	engine  *delivery.Engine // nil where nothing is delivered
 	notify  *delivery.Notifier
@@ -68,7 +70,7 @@ func (k *kernel) discardOn(err error) error {
 // assemble makes the kernel and appends its hook. Everything that holds a handle
 // is constructed after it, so its hook starts first and stops last; delivery
 // starts after all hooks and stops before them.
-func assemble(s *settings, lc fx.Lifecycle) (*kernel, error) {
+func assemble(s *settings, mappings persistence.MappingsIn, lc fx.Lifecycle) (*kernel, error) {
 	k := &kernel{settings: s, runtime: access.NewRuntime()}
 	config, err := boot.FromEnvironment(s.config, k.environment)
 	if err != nil {
@@ -90,7 +92,8 @@ func assemble(s *settings, lc fx.Lifecycle) (*kernel, error) {
 		prepared = append(prepared, persistence.WithoutPreparedStatements())
 	}
 	k.db = persistence.New(k.pool, prepared...)
-	k.bus = events.NewBus(k.db, k.config.Delivery.Schema, s.bus...)
+	k.plans = events.NewPlans(mappings.Registrations...)
+	k.bus = events.NewBus(k.db, k.config.Delivery.Schema, append(slices.Clone(s.bus), events.WithPlans(k.plans))...)
 	lc.Append(fx.Hook{OnStart: k.start, OnStop: k.stop})
 	if hooks, ok := lc.(*boot.Hooks); ok {
 		hooks.Last(k.startDelivery, k.stopDelivery)
@@ -121,23 +124,34 @@ func (k *kernel) openPool() error {
 		"with --dev or kernel.DevDatabase(), or hand the app's own pool to kernel.Database")
 }
 
-// addTypes adds the declared event types to the bus.
-func (k *kernel) addTypes(declared []access.Declared) {
-	for _, d := range declared {
-		if t, ok := d.(*events.Type); ok {
-			k.bus.AddType(t)
+// addTypes adds the declared event types to a bus.
+func (k *kernel) addTypes(bus *events.Bus, declared []access.Declared) error {
+	for _, t := range eventTypes(declared) {
+		if err := bus.AddType(t); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// checkModel reports what is wrong with the model of the app's tables, such as
-// names that are too long or collide.
-func (k *kernel) checkModel(declared []access.Declared) error {
-	probe := events.NewBus(k.db, k.config.Delivery.Schema)
+// eventTypes returns the declared event types in the order of their places.
+func eventTypes(declared []access.Declared) []*events.Type {
+	var types []*events.Type
 	for _, d := range declared {
 		if t, ok := d.(*events.Type); ok {
-			probe.AddType(t)
+			types = append(types, t)
 		}
+	}
+	slices.SortFunc(types, func(a, b *events.Type) int { return byPlace(a.Declaration(), b.Declaration()) })
+	return types
+}
+
+// checkModel reports what is wrong with the model of all the app's tables, where
+// each type's own are free of problems.
+func (k *kernel) checkModel(declared []access.Declared) error {
+	probe := events.NewBus(k.db, k.config.Delivery.Schema, events.WithPlans(k.plans))
+	if err := k.addTypes(probe, declared); err != nil {
+		return err
 	}
 	for _, d := range declared {
 		if l, ok := d.(*events.Listener); ok {
@@ -155,7 +169,9 @@ func model(bus *events.Bus, framework string) schema.Model {
 
 // connect binds the handles to the operations. It runs after check.
 func connect(k *kernel, in access.BoundIn, declared access.DeclaredIn) error {
-	k.addTypes(declared.Declared)
+	if err := k.addTypes(k.bus, declared.Declared); err != nil {
+		return err
+	}
 	for _, b := range in.Bound {
 		switch d := b.Declared.(type) {
 		case *usecase.Definition:

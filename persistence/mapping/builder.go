@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -11,9 +10,11 @@ import (
 )
 
 const (
-	wayOutType  = "use a supported type: bool, numbers, string, []byte, [16]byte, time, structs of them, pointers and sql.Null"
-	wayOutCodec = "export the fields, or keep the value's representation (for example its text) in the event"
+	wayOutType = "use a supported type: bool, numbers, string, []byte, [16]byte, time, decimal, slices, maps and structs of them, " +
+		"pointers and sql.Null, or register a codec with persistence.Codec"
+	wayOutCodec = "register a codec for it with persistence.Codec, export the fields, or keep the value's representation (for example its text) in the event"
 	wayOutName  = `choose another column name with persistence.Column(%q, "shorter")`
+	wayOutTable = `choose another name with persistence.Column(%q, "shorter")`
 )
 
 // maxSize bounds the work: a few nested types make a tree of any size. A struct
@@ -24,15 +25,20 @@ const maxSize = 10 * schema.MaxColumns
 // builder grows the tree of one type and collects every problem on the way.
 type builder struct {
 	root     string
+	registry *Registry
 	renames  map[string]*rename
-	taken    map[string]string // column name: who has it
-	stack    []reflect.Type    // structs and pointers around the current value
+	reserved map[string]string // column name of the first table: who has it
+	prefix   string            // of the names of the other tables
+	stack    []reflect.Type    // structs, pointers and collections around the current value
 	size     int               // values so far
+	tables   []*Table
+	table    int // the one that the current value's columns are in
+	key      keyMode
 	problems []error
 }
 
 func newBuilder(t reflect.Type, opts []Option) *builder {
-	b := &builder{root: t.String(), renames: map[string]*rename{}, taken: map[string]string{}}
+	b := &builder{root: t.String(), renames: map[string]*rename{}, reserved: map[string]string{}, tables: []*Table{{parent: -1}}}
 	for _, opt := range opts {
 		if opt != nil {
 			opt.apply(b)
@@ -42,7 +48,7 @@ func newBuilder(t reflect.Type, opts []Option) *builder {
 }
 
 func (b *builder) report(path string, err error, wayOut string) {
-	b.problems = append(b.problems, place{root: b.root, path: path}.problem(ErrType, err, wayOut))
+	b.problems = append(b.problems, place{root: b.root}.problem(path, ErrType, err, wayOut))
 }
 
 // build returns the node of a type, or nil after reporting why there is none.
@@ -50,8 +56,19 @@ func (b *builder) build(t reflect.Type, at place) node {
 	if b.size++; b.size > maxSize {
 		return nil // finish says so
 	}
-	if k, ok := kindOf(t); ok {
-		return &leaf{place: at, kind: k, validates: validationOf(t)}
+	if why := b.key.objection(t); why != "" {
+		b.report(at.path, fmt.Errorf("%s is a key or a part of one, %s", describe(t), why),
+			"make the key a string, a number, an id or a struct of them")
+		return nil
+	}
+	registered := b.registry.find(t)
+	if registered != nil && registered.enum != nil {
+		return &leaf{place: at, kind: registered.enum.kind(), validates: validationOf(t)}
+	}
+	if registered == nil {
+		if n := b.simple(t, at); n != nil {
+			return n
+		}
 	}
 	if slices.Contains(b.stack, t) {
 		b.report(at.path, fmt.Errorf("%s contains itself", t), "refer to the other value by its id")
@@ -59,13 +76,47 @@ func (b *builder) build(t reflect.Type, at place) node {
 	}
 	b.stack = append(b.stack, t)
 	defer func() { b.stack = b.stack[:len(b.stack)-1] }()
+	if registered != nil {
+		return b.coded(registered.codec, t, at)
+	}
+	return b.composite(t, at)
+}
+
+// simple returns the node of a type that holds no other values, or nil.
+func (b *builder) simple(t reflect.Type, at place) node {
 	switch {
 	case isTime(t):
-		return &timeNode{place: at, validates: validationOf(t)}
+		return &timeNode{place: at, key: b.key == keyValue, validates: validationOf(t)}
+	case t.ConvertibleTo(bigIntType) && t.Kind() == reflect.Struct:
+		return &leaf{place: at, kind: bigInteger, validates: validationOf(t)}
+	case t.ConvertibleTo(decimalType) && t.Kind() == reflect.Struct:
+		return &decimalNode{place: at, validates: validationOf(t)}
+	}
+	if k, ok := kindOf(t); ok && !b.bytesOfCodes(t) {
+		if b.key == keyValue && (t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64) {
+			k = withoutNaN(k)
+		}
+		return &leaf{place: at, kind: k, validates: validationOf(t)}
+	}
+	return nil
+}
+
+// bytesOfCodes says whether t looks like bytes and its elements are registered.
+func (b *builder) bytesOfCodes(t reflect.Type) bool {
+	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && b.registry.find(t.Elem()) != nil
+}
+
+// composite returns the node of a type that holds other values.
+func (b *builder) composite(t reflect.Type, at place) node {
+	switch {
 	case t.Kind() == reflect.Pointer:
 		return b.optional(t.Elem(), at, true)
 	case isNull(t):
 		return b.optional(t.Field(0).Type, at, false)
+	case t.Kind() == reflect.Slice:
+		return b.list(t, at)
+	case t.Kind() == reflect.Map:
+		return b.keyed(t, at)
 	case t.Kind() == reflect.Struct:
 		return b.structure(t, at)
 	}
@@ -81,7 +132,7 @@ func (b *builder) optional(inner reflect.Type, at place, pointer bool) node {
 }
 
 func (b *builder) structure(t reflect.Type, at place) node {
-	if hidden := hiddenFields(t); len(hidden) > 0 {
+	if hidden := b.hiddenFields(t); len(hidden) > 0 {
 		b.report(at.path, fmt.Errorf("%s has unexported fields: %s", t, strings.Join(hidden, ", ")), wayOutCodec)
 		return nil
 	}
@@ -111,59 +162,17 @@ func (b *builder) below(at place, field string) place {
 	inner := place{root: at.root, path: field, name: field}
 	if at.path != "" {
 		inner.path = at.path + "." + field
+	}
+	if at.name != "" && !at.bare {
 		inner.name = at.name + "." + field
 	}
-	if r := b.renames[inner.path]; r != nil {
-		inner.name, r.used = r.name, true
-	}
-	return inner
+	return b.renamed(inner)
 }
 
-// finish checks the names that the tree arrived at.
-func (b *builder) finish(root *structNode) {
-	if b.size > maxSize || len(root.all) > schema.MaxColumns {
-		b.report("", fmt.Errorf("more than the %d columns that PostgreSQL allows", schema.MaxColumns), "split the type")
-		return
+// renamed gives a place the column name that the app chose for it.
+func (b *builder) renamed(at place) place {
+	if r := b.renames[at.path]; r != nil {
+		at.name, at.bare, r.used = r.name, false, true
 	}
-	for _, f := range root.fields {
-		b.names(f.node)
-	}
-	for _, path := range sortedKeys(b.renames) {
-		if !b.renames[path].used {
-			b.report(path, errors.New("Column: the type has no such field"), "write Go field names joined by dots")
-		}
-	}
-}
-
-func (b *builder) names(n node) {
-	switch n := n.(type) {
-	case *structNode:
-		for _, f := range n.fields {
-			b.names(f.node)
-		}
-	case *optionalNode:
-		if n.own {
-			b.claim(n.all[0].Name, n.path)
-		}
-		b.names(n.inner)
-	case *leaf:
-		b.claim(n.name, n.path)
-	case *timeNode:
-		for _, c := range n.columns() {
-			b.claim(c.Name, n.path)
-		}
-	}
-}
-
-func (b *builder) claim(column, path string) {
-	wayOut := fmt.Sprintf(wayOutName, path)
-	if err := schema.CheckColumnName(column); err != nil {
-		b.report(path, fmt.Errorf("column %w", err), wayOut)
-		return
-	}
-	if owner, ok := b.taken[column]; ok {
-		b.report(path, fmt.Errorf("column name %q is taken by %s", column, owner), wayOut)
-		return
-	}
-	b.taken[column] = path
+	return at
 }

@@ -1,7 +1,6 @@
 package mapping_test
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tidings-go/tidings/persistence/mapping"
+	"github.com/tidings-go/tidings/persistence/mapping/maptest"
 	"github.com/tidings-go/tidings/persistence/schema"
 )
 
@@ -51,8 +51,8 @@ func TestValuesThatWouldLoseSomethingAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args, err := p.Encode(tt.v, []any{"before"})
-			require.Nil(t, args)
+			rows, err := p.Encode(tt.v)
+			require.Nil(t, rows)
 			require.ErrorIs(t, err, mapping.ErrValue)
 			require.ErrorContains(t, err, tt.want)
 			require.False(t, p.Equal(tt.v, tt.v))
@@ -62,13 +62,12 @@ func TestValuesThatWouldLoseSomethingAreRefused(t *testing.T) {
 
 func TestEncodeAppendsPlainDriverValues(t *testing.T) {
 	t.Parallel()
-	for _, v := range traps() {
-		p := mustPlan(t, reflect.TypeOf(v))
-		args, err := p.Encode(v, []any{"before"})
+	for _, v := range maptest.Traps() {
+		p := maptest.MustPlan(t, reflect.TypeOf(v))
+		rows, err := p.Encode(v)
 		require.NoError(t, err)
-		require.Len(t, args, 1+len(p.Columns()))
-		require.Equal(t, "before", args[0])
-		for _, arg := range args {
+		require.Len(t, rows.Root(), len(p.Tables()[0].Columns))
+		for _, arg := range rows.Root() {
 			switch arg := arg.(type) {
 			case int64, float64, bool, string, nil:
 			case []byte:
@@ -157,15 +156,22 @@ func (v visit) Validate() error {
 
 func (z *zip) string() string { return string(*z) }
 
-// load hands args to fresh targets, as a driver would.
-func load(p *mapping.Plan, args ...any) (any, error) {
-	targets := p.Targets()
+// scanned returns targets of a table that hold args, as from a driver.
+func scanned(p *mapping.Plan, table int, args ...any) []any {
+	targets := p.Targets(table)
 	for i := range min(len(args), len(targets)) {
 		if err := targets[i].(sql.Scanner).Scan(args[i]); err != nil {
-			return nil, err
+			panic(err)
 		}
 	}
-	return p.Decode(targets)
+	return targets
+}
+
+// load decodes a value of one row.
+func load(p *mapping.Plan, args ...any) (any, error) {
+	record := p.NewRecord()
+	record.Add(0, scanned(p, 0, args...))
+	return p.Decode(record)
 }
 
 func TestRebuildingAsksTodaysRules(t *testing.T) {
@@ -294,12 +300,21 @@ func TestRowsThatYieldNoValueAreErrors(t *testing.T) {
 func TestDecodeRefusesForeignTargets(t *testing.T) {
 	t.Parallel()
 	p := mustPlan(t, reflect.TypeFor[Address]())
-	for _, targets := range [][]any{nil, {}, {nil, nil}, {new(string), new(string)}, make([]any, 3), append(p.Targets(), nil)} {
-		_, err := p.Decode(targets)
+	for _, targets := range [][]any{nil, {}, {nil, nil}, {new(string), new(string)}, make([]any, 3), append(p.Targets(0), nil), p.Targets(0)} {
+		record := p.NewRecord()
+		record.Add(0, targets)
+		_, err := p.Decode(record)
 		require.ErrorIs(t, err, mapping.ErrRebuild)
 	}
-	_, err := p.Decode(p.Targets())
-	require.ErrorIs(t, err, mapping.ErrRebuild, "nothing was scanned")
+	record := p.NewRecord()
+	_, err := p.Decode(record)
+	require.ErrorIs(t, err, mapping.ErrRebuild, "no row")
+	record.Add(0, scanned(p, 0, "a", "b"))
+	record.Add(0, scanned(p, 0, "a", "b"))
+	_, err = p.Decode(record)
+	require.ErrorIs(t, err, mapping.ErrRebuild, "two rows")
+	_, err = mustPlan(t, reflect.TypeFor[allNil]()).Decode(record)
+	require.ErrorIs(t, err, mapping.ErrRebuild, "of another plan")
 }
 
 // The checks keep out what Decode would refuse.
@@ -316,10 +331,10 @@ func TestChecksKeepRowsWhole(t *testing.T) {
 		E ***int
 	}
 	p := mustPlan(t, reflect.TypeFor[event]())
-	table := s.table(t, p)
-	args, err := p.Encode(event{P: &Address{}, N: &allNil{A: ptr(1)}, A: ptr(time.Now()), E: ptr(ptr(ptr(1)))}, nil)
+	table := s.Create(t, p)
+	rows, err := p.Encode(event{P: &Address{}, N: &allNil{A: ptr(1)}, A: ptr(time.Now()), E: ptr(ptr(ptr(1)))})
 	require.NoError(t, err)
-	_, err = s.insert(0, table, args)
+	_, err = s.Insert(0, table, rows)
 	require.NoError(t, err)
 	for _, change := range []struct{ set, constraint string }{
 		{`"U" = 256`, "U"},
@@ -333,7 +348,7 @@ func TestChecksKeepRowsWhole(t *testing.T) {
 		{`"@nanos:A" = 1000`, "@nanos:A"},
 		{`"@present:E" = NULL`, "@present:E"},
 	} {
-		_, err := s.sessions[0].ExecContext(context.Background(), "UPDATE "+schema.Qualified(table.Schema, table.Name)+" SET "+change.set)
+		err := s.Exec("UPDATE " + schema.Qualified(table[0].Schema, table[0].Name) + " SET " + change.set)
 		require.ErrorContains(t, err, change.constraint, change.set)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
 )
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -57,10 +58,10 @@ func isTime(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t.ConvertibleTo(timeType)
 }
 
-// isNull accepts sql.Null[T], its older relatives and uuid.NullUUID: a value and
-// a Valid flag.
+// isNull accepts sql.Null[T], its older relatives, uuid.NullUUID and
+// decimal.NullDecimal: a value and a Valid flag.
 func isNull(t reflect.Type) bool {
-	if t == reflect.TypeFor[uuid.NullUUID]() {
+	if t == reflect.TypeFor[uuid.NullUUID]() || t == reflect.TypeFor[decimal.NullDecimal]() {
 		return true
 	}
 	return t.Kind() == reflect.Struct && t.PkgPath() == "database/sql" && strings.HasPrefix(t.Name(), "Null") &&
@@ -76,11 +77,12 @@ func describe(t reflect.Type) string {
 
 // hiddenFields lists the fields that reflection may not set. The exported fields
 // of an embedded unexported struct it may.
-func hiddenFields(t reflect.Type) []string {
+func (b *builder) hiddenFields(t reflect.Type) []string {
 	var hidden []string
 	for i := range t.NumField() {
 		field := t.Field(i)
-		embedded := field.Anonymous && field.Type.Kind() == reflect.Struct && !isTime(field.Type)
+		embedded := field.Anonymous && field.Type.Kind() == reflect.Struct && b.registry.find(field.Type) == nil &&
+			b.simple(field.Type, place{}) == nil && !isNull(field.Type)
 		if !field.IsExported() && !embedded && field.Name != "_" {
 			hidden = append(hidden, field.Name)
 		}

@@ -13,16 +13,16 @@ import (
 // integers has the storage of every integer but those of 64 bits without sign.
 // The condition narrows the column where PostgreSQL's type is wider.
 var integers = map[reflect.Kind]kind{
-	reflect.Int8:   signed("smallint", "BETWEEN -128 AND 127"),
+	reflect.Int8:   signed("smallint", "$ BETWEEN -128 AND 127"),
 	reflect.Int16:  signed("smallint", ""),
 	reflect.Int32:  signed("integer", ""),
 	reflect.Int64:  signed("bigint", ""),
 	reflect.Int:    signed("bigint", ""),
-	reflect.Uint8:  unsigned("smallint", "BETWEEN 0 AND 255"),
-	reflect.Uint16: unsigned("integer", "BETWEEN 0 AND 65535"),
-	reflect.Uint32: unsigned("bigint", "BETWEEN 0 AND 4294967295"),
-	reflect.Uint64: unsigned("numeric(20,0)", "BETWEEN 0 AND 18446744073709551615"),
-	reflect.Uint:   unsigned("numeric(20,0)", "BETWEEN 0 AND 18446744073709551615"),
+	reflect.Uint8:  unsigned("smallint", "$ BETWEEN 0 AND 255"),
+	reflect.Uint16: unsigned("integer", "$ BETWEEN 0 AND 65535"),
+	reflect.Uint32: unsigned("bigint", "$ BETWEEN 0 AND 4294967295"),
+	reflect.Uint64: unsigned("numeric(20,0)", "$ BETWEEN 0 AND 18446744073709551615"),
+	reflect.Uint:   unsigned("numeric(20,0)", "$ BETWEEN 0 AND 18446744073709551615"),
 }
 
 func signed(column, condition string) kind {

@@ -3,6 +3,7 @@ package mapping
 import (
 	"errors"
 	"reflect"
+	"strings"
 
 	"github.com/tidings-go/tidings/persistence/schema"
 )
@@ -16,10 +17,11 @@ type leaf struct {
 
 // kind is the storage of a family of Go types.
 type kind struct {
-	column    string // PostgreSQL type
-	condition string // further SQL conditions, following the column name; empty: none
-	nullable  bool   // a present value may be null
-	wayOut    string // for values that put refuses
+	column    string                     // PostgreSQL type
+	condition string                     // SQL, with $ for the quoted column name; empty: none
+	check     func(column string) string // the same for a condition that holds any text
+	nullable  bool                       // a present value may be null
+	wayOut    string                     // for values that put refuses
 	put       func(v reflect.Value) (any, error)
 	get       func(stored any, v reflect.Value) error // stored is nil only if nullable
 }
@@ -31,30 +33,35 @@ func (l *leaf) columns() []schema.Column {
 }
 
 func (l *leaf) checks() []schema.Check {
+	if l.check != nil {
+		return []schema.Check{{Name: l.name, Expression: l.check(l.name)}}
+	}
 	if l.condition == "" {
 		return nil
 	}
-	return []schema.Check{{Name: l.name, Expression: schema.Quote(l.name) + " " + l.condition}}
+	return []schema.Check{{Name: l.name, Expression: strings.ReplaceAll(l.condition, "$", schema.Quote(l.name))}}
 }
 
-func (l *leaf) encode(v reflect.Value, args []any) ([]any, error) {
+func (l *leaf) encode(w *writer, v reflect.Value, row []any) ([]any, error) {
 	stored, err := l.put(v)
 	if err != nil {
-		return nil, l.value(err, l.wayOut)
+		return nil, l.value(&w.walk, err, l.wayOut)
 	}
-	return append(args, stored), nil
+	return append(row, stored), nil
 }
 
-func (l *leaf) decode(row []any, v reflect.Value) error {
+func (l *leaf) decode(r *reader, row []any, v reflect.Value) error {
 	if row[0] == nil && !l.nullable {
-		return l.rebuild(errNull)
+		return l.rebuild(&r.walk, errNull)
 	}
 	if err := l.get(row[0], v); err != nil {
-		return l.rebuild(err)
+		return l.rebuild(&r.walk, err)
 	}
 	return nil
 }
 
-func (l *leaf) validate(v reflect.Value, problems []error) []error {
-	return l.validates.run(l.place, v, problems)
+func (l *leaf) validate(w *walk, v reflect.Value, problems []error) []error {
+	return l.validates.run(l.place, w, v, problems)
 }
+
+func (l *leaf) validated() bool { return bool(l.validates) }

@@ -86,15 +86,15 @@ func (o *optionalNode) parts() (required, free []string) {
 	return required, free
 }
 
-func (o *optionalNode) encode(v reflect.Value, args []any) ([]any, error) {
+func (o *optionalNode) encode(w *writer, v reflect.Value, row []any) ([]any, error) {
 	value, present := o.get(v)
 	if !present {
-		return append(args, o.null...), nil
+		return append(row, o.null...), nil
 	}
 	if o.own {
-		args = append(args, true)
+		row = append(row, true)
 	}
-	return o.inner.encode(value, args)
+	return o.inner.encode(w, value, row)
 }
 
 func (o *optionalNode) get(v reflect.Value) (value reflect.Value, present bool) {
@@ -104,23 +104,23 @@ func (o *optionalNode) get(v reflect.Value) (value reflect.Value, present bool) 
 	return v.Field(0), v.Field(1).Bool()
 }
 
-func (o *optionalNode) decode(row []any, v reflect.Value) error {
+func (o *optionalNode) decode(r *reader, row []any, v reflect.Value) error {
 	present, err := o.present(row)
 	if err != nil {
-		return o.rebuild(err)
+		return o.rebuild(&r.walk, err)
 	}
 	if !present {
-		return o.absent(row)
+		return o.absent(r, row)
 	}
 	if o.own {
 		row = row[1:]
 	}
 	if o.pointer {
 		v.Set(reflect.New(v.Type().Elem()))
-		return o.inner.decode(row, v.Elem())
+		return o.inner.decode(r, row, v.Elem())
 	}
 	v.Field(1).SetBool(true)
-	return o.inner.decode(row, v.Field(0))
+	return o.inner.decode(r, row, v.Field(0))
 }
 
 func (o *optionalNode) present(row []any) (bool, error) {
@@ -131,23 +131,25 @@ func (o *optionalNode) present(row []any) (bool, error) {
 }
 
 // absent makes sure that nothing is lost by taking the value for absent.
-func (o *optionalNode) absent(row []any) error {
+func (o *optionalNode) absent(r *reader, row []any) error {
 	if o.own {
 		row = row[1:]
 	}
 	for i, part := range row {
 		if part != nil {
 			column := o.all[len(o.all)-len(row)+i].Name
-			return o.rebuild(fmt.Errorf("the value is absent, but its column %q is not null", column))
+			return o.rebuild(&r.walk, fmt.Errorf("the value is absent, but its column %q is not null", column))
 		}
 	}
 	return nil
 }
 
-func (o *optionalNode) validate(v reflect.Value, problems []error) []error {
+func (o *optionalNode) validate(w *walk, v reflect.Value, problems []error) []error {
 	value, present := o.get(v)
 	if !present {
 		return problems
 	}
-	return o.inner.validate(value, problems)
+	return o.inner.validate(w, value, problems)
 }
+
+func (o *optionalNode) validated() bool { return o.inner.validated() }

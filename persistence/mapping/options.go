@@ -18,11 +18,17 @@ type optionFunc func(*builder)
 
 func (f optionFunc) apply(b *builder) { f(b) }
 
-// Column gives the field at a path (Go names joined by dots: Path.To.Field)
+// With has registered codecs and enums used. Given twice, the last one counts.
+func With(r *Registry) Option {
+	return optionFunc(func(b *builder) { b.registry = r })
+}
+
+// Column gives the field at a path (Go names joined by dots: Path.To.Field, with
+// [] for the elements of a list or map and [key] for its keys: Lines[].Note)
 // another column name. On a field with several columns it is their stem: the
 // fields of a struct become name.Field, the technical columns of a time
-// @offset:name. A path that the type does not have, or one that is named twice,
-// is an error.
+// @offset:name. On a list, set or map it names the table of the elements. A path
+// that the type does not have, or one that is named twice, is an error.
 func Column(path, name string) Option {
 	return optionFunc(func(b *builder) {
 		if _, twice := b.renames[path]; twice {
@@ -36,14 +42,21 @@ func Column(path, name string) Option {
 	})
 }
 
-// Reserved keeps column names for others, such as "id" for the event's own id.
+// Reserved keeps column names of the first table for others, such as "id" for the
+// event's own id.
 // Names that begin with @ are always reserved.
 func Reserved(names ...string) Option {
 	return optionFunc(func(b *builder) {
 		for _, name := range names {
-			b.taken[name] = "the framework"
+			b.reserved[name] = "the framework"
 		}
 	})
+}
+
+// TablePrefix has the names of the tables of lists, sets and maps checked for
+// their length behind a prefix, such as "@event:StopMoved.".
+func TablePrefix(prefix string) Option {
+	return optionFunc(func(b *builder) { b.prefix = prefix })
 }
 
 type rename struct {

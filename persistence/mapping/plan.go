@@ -3,20 +3,19 @@ package mapping
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 
 	"github.com/tidings-go/tidings/persistence/schema"
 )
 
-// Plan maps one struct type to columns. It never changes and may be used by
+// Plan maps one struct type to tables. It never changes and may be used by
 // several goroutines at once.
 type Plan struct {
-	goType  reflect.Type
-	root    *structNode
-	columns []schema.Column
-	checks  []schema.Check
+	goType reflect.Type
+	root   node
+	at     place
+	tables []Table
 }
 
 // NewPlan plans a struct type; a struct without fields has no columns. The error
@@ -27,95 +26,135 @@ func NewPlan(t reflect.Type, opts ...Option) (*Plan, error) {
 		return nil, fmt.Errorf("%w: no type given", ErrType)
 	}
 	b := newBuilder(t, opts)
-	if t.Kind() != reflect.Struct || isTime(t) || isNull(t) {
+	if !b.isRecord(t) {
 		b.report("", fmt.Errorf("%s is no struct of fields", describe(t)), "wrap the value in a struct")
 		return nil, errors.Join(b.problems...)
 	}
-	root, _ := b.build(t, place{root: b.root}).(*structNode)
+	at := place{root: b.root}
+	root := b.build(t, at)
 	if root != nil {
+		b.tables[0].Columns = root.columns()
 		b.finish(root)
 	}
 	if len(b.problems) > 0 {
 		return nil, errors.Join(b.problems...)
 	}
-	return &Plan{goType: t, root: root, columns: root.columns(), checks: root.checks()}, nil
+	b.tables[0].Checks = slices.Clip(root.checks())
+	return &Plan{goType: t, root: root, at: at, tables: b.finished()}, nil
+}
+
+// isRecord says whether a type, or what its codec makes of it, is a struct of
+// fields: something whose columns have names.
+func (b *builder) isRecord(t reflect.Type) bool {
+	var seen []reflect.Type
+	for n := b.registry.find(t); n != nil; n = b.registry.find(t) {
+		if n.codec == nil || slices.Contains(seen, t) {
+			return false
+		}
+		seen, t = append(seen, t), n.codec.representation
+	}
+	return t.Kind() == reflect.Struct && b.simple(t, place{}) == nil && !isNull(t)
+}
+
+// finished returns the tables, each knowing where its parent counts its rows.
+func (b *builder) finished() []Table {
+	tables := make([]Table, len(b.tables))
+	for i, t := range b.tables {
+		tables[i] = *t
+		if i > 0 {
+			tables[i].count = slices.IndexFunc(tables[t.parent].Columns, func(c schema.Column) bool { return c.Name == t.counter })
+		}
+	}
+	return tables
 }
 
 // Type returns the mapped struct type.
 func (p *Plan) Type() reflect.Type { return p.goType }
 
-// Columns returns the columns, in the order of Encode and Targets.
-func (p *Plan) Columns() []schema.Column { return slices.Clone(p.columns) }
+// Tables returns the tables: first that of the value itself, then those of its
+// lists, sets and maps, outer ones before inner ones. It must not be changed.
+func (p *Plan) Tables() []Table { return p.tables }
 
-// Checks returns the conditions on the columns, for the same table.
-func (p *Plan) Checks() []schema.Check { return slices.Clone(p.checks) }
-
-// Encode appends to args one driver value for each column of v, which is a value
-// of the mapped type or a pointer to one. The values are int64, float64, bool,
-// string, []byte (shared with v) or nil; times, uuids and numerics are text. An
-// error is a [*FieldError] and wraps [ErrValue]; args are then to be thrown away.
-func (p *Plan) Encode(v any, args []any) ([]any, error) {
+// Encode returns v, a value of the mapped type or a pointer to one, as rows. The
+// cells are int64, float64, bool, string, []byte (shared with v) or nil; times,
+// uuids and numerics are text. Maps are written by the order of their keys. An
+// error wraps [ErrValue] and is a [*FieldError] or joins some: v cannot be stored
+// without loss, or it is one that Decode would refuse by its Validate methods.
+func (p *Plan) Encode(v any) (*Rows, error) {
 	value, err := p.addressable(v)
 	if err != nil {
 		return nil, err
 	}
-	return p.root.encode(value, slices.Grow(args, len(p.columns)))
+	w := newWriter(len(p.tables))
+	if p.root.validated() {
+		if problems := p.root.validate(&w.walk, value, nil); len(problems) > 0 {
+			return nil, errors.Join(problems...)
+		}
+	}
+	row, err := p.root.encode(w, value, make([]any, 0, len(p.tables[0].Columns)))
+	if err != nil {
+		return nil, err
+	}
+	w.cells[0] = row
+	return &Rows{plan: p, cells: w.cells}, nil
 }
 
 // addressable returns v itself behind a pointer, or a copy of it.
 func (p *Plan) addressable(v any) (reflect.Value, error) {
 	value := reflect.ValueOf(v)
+	var err error
 	switch {
 	case !value.IsValid():
-		return value, p.root.value(errors.New("no value given"), "")
+		err = errors.New("no value given")
 	case value.Type() == p.goType:
-		copied := reflect.New(p.goType).Elem()
-		copied.Set(value)
-		return copied, nil
+		return addressable(value), nil
 	case value.Type() == reflect.PointerTo(p.goType) && !value.IsNil():
 		return value.Elem(), nil
 	case value.Type() == reflect.PointerTo(p.goType):
-		return value, p.root.value(errors.New("nil pointer given"), "")
+		err = errors.New("nil pointer given")
+	default:
+		err = fmt.Errorf("%T given", v)
 	}
-	return value, p.root.value(fmt.Errorf("%T given", v), "")
+	return value, p.at.value(&walk{}, err, "")
 }
 
-// Targets returns fresh scan targets for one row of all columns, to be filled by
-// Scan and given to [Plan.Decode].
-func (p *Plan) Targets() []any {
-	cells := make([]cell, len(p.columns))
-	targets := make([]any, len(cells))
-	for i := range cells {
-		targets[i] = &cells[i]
-	}
-	return targets
-}
-
-// Decode returns the value of the mapped type (not a pointer) that filled
-// targets hold. Afterwards it runs Validate() error, on value or pointer, of
-// every value in it and of the whole, inner ones first, so that old data meets
-// today's rules; it joins their complaints. Errors are [*FieldError]s and wrap
-// [ErrRebuild]. Use targets once: the value may share their bytes.
-func (p *Plan) Decode(targets []any) (any, error) {
-	if len(targets) != len(p.columns) {
-		return nil, p.root.rebuild(fmt.Errorf("%d targets for %d columns", len(targets), len(p.columns)))
-	}
-	row := make([]any, len(targets))
-	for i, target := range targets {
-		c, ok := target.(*cell)
-		if !ok || c == nil {
-			return nil, p.root.rebuild(fmt.Errorf("target %d is not one of Targets", i))
-		}
-		row[i] = c.stored
+// Decode returns the value of the mapped type (not a pointer) that the rows of a
+// record hold. Afterwards it runs Validate() error, on value or pointer, of every
+// value in it and of the whole, inner ones first, so that old data meets today's
+// rules; it joins their complaints. Errors are [*FieldError]s and wrap
+// [ErrRebuild]. Use a record once: the value may share its bytes.
+func (p *Plan) Decode(record *Record) (any, error) {
+	r := newReader(record)
+	if err := p.complete(record); err != nil {
+		return nil, p.at.rebuild(&r.walk, err)
 	}
 	value := reflect.New(p.goType).Elem()
-	if err := p.root.decode(row, value); err != nil {
+	if err := p.root.decode(r, record.rows[0][0], value); err != nil {
 		return nil, err
 	}
-	if problems := p.root.validate(value, nil); len(problems) > 0 {
+	if table := r.leftover(); table >= 0 {
+		at := place{root: p.at.root, path: p.tables[table].Path}
+		return nil, at.rebuild(&walk{}, errors.New("there are more rows than elements"))
+	}
+	if problems := p.root.validate(&r.walk, value, nil); len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
 	return value.Interface(), nil
+}
+
+// complete makes sure that the rows have the shape of the tables.
+func (p *Plan) complete(record *Record) error {
+	if record.plan != p || len(record.rows[0]) != 1 {
+		return fmt.Errorf("%d rows of the value itself", len(record.rows[0]))
+	}
+	for table, rows := range record.rows {
+		for _, row := range rows {
+			if want := len(p.tables[table].Columns); len(row) != want {
+				return fmt.Errorf("%d targets for %d columns", len(row), want)
+			}
+		}
+	}
+	return nil
 }
 
 // Equal tells whether two values of the mapped type are equal as stored: all
@@ -123,22 +162,10 @@ func (p *Plan) Decode(targets []any) (any, error) {
 // name, pointers by what they point to. A value that cannot be stored equals
 // none.
 func (p *Plan) Equal(a, b any) bool {
-	left, err := p.Encode(a, nil)
+	left, err := p.Encode(a)
 	if err != nil {
 		return false
 	}
-	right, err := p.Encode(b, nil)
-	return err == nil && slices.EqualFunc(left, right, equalStored)
-}
-
-func equalStored(a, b any) bool {
-	switch a := a.(type) {
-	case []byte:
-		b, ok := b.([]byte)
-		return ok && string(a) == string(b)
-	case float64:
-		b, ok := b.(float64)
-		return ok && (math.Float64bits(a) == math.Float64bits(b) || math.IsNaN(a) && math.IsNaN(b))
-	}
-	return a == b
+	right, err := p.Encode(b)
+	return err == nil && slices.EqualFunc(left.cells, right.cells, equalCells)
 }

@@ -37,19 +37,19 @@ func (s *structNode) checks() []schema.Check {
 	return slices.Clip(all)
 }
 
-func (s *structNode) encode(v reflect.Value, args []any) ([]any, error) {
+func (s *structNode) encode(w *writer, v reflect.Value, row []any) ([]any, error) {
 	var err error
 	for _, f := range s.fields {
-		if args, err = f.node.encode(v.Field(f.index), args); err != nil {
+		if row, err = f.node.encode(w, v.Field(f.index), row); err != nil {
 			return nil, err
 		}
 	}
-	return args, nil
+	return row, nil
 }
 
-func (s *structNode) decode(row []any, v reflect.Value) error {
+func (s *structNode) decode(r *reader, row []any, v reflect.Value) error {
 	for _, f := range s.fields {
-		if err := f.node.decode(row[:f.width], v.Field(f.index)); err != nil {
+		if err := f.node.decode(r, row[:f.width], v.Field(f.index)); err != nil {
 			return err
 		}
 		row = row[f.width:]
@@ -57,9 +57,13 @@ func (s *structNode) decode(row []any, v reflect.Value) error {
 	return nil
 }
 
-func (s *structNode) validate(v reflect.Value, problems []error) []error {
+func (s *structNode) validate(w *walk, v reflect.Value, problems []error) []error {
 	for _, f := range s.fields {
-		problems = f.node.validate(v.Field(f.index), problems)
+		problems = f.node.validate(w, v.Field(f.index), problems)
 	}
-	return s.validates.run(s.place, v, problems)
+	return s.validates.run(s.place, w, v, problems)
+}
+
+func (s *structNode) validated() bool {
+	return bool(s.validates) || slices.ContainsFunc(s.fields, func(f structField) bool { return f.node.validated() })
 }

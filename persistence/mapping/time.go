@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,19 +34,25 @@ func timestamp(t time.Time) string {
 }
 
 // timeNode is a time: instant, nanoseconds beyond the microsecond, offset, name
-// of the location.
+// of the location. As a key it is in UTC, so that the last two need no columns:
+// Go compares times as keys with their location, by its address.
 type timeNode struct {
 	place
+	key       bool
 	validates validation
 }
 
 func (n *timeNode) columns() []schema.Column {
-	return []schema.Column{
+	columns := []schema.Column{
 		{Name: n.name, Type: "timestamp with time zone", NotNull: true},
 		{Name: "@nanos:" + n.name, Type: "smallint", NotNull: true},
 		{Name: "@offset:" + n.name, Type: "integer", NotNull: true},
 		{Name: "@zone:" + n.name, Type: "text", NotNull: true},
 	}
+	if n.key {
+		return columns[:2]
+	}
+	return columns
 }
 
 func (n *timeNode) checks() []schema.Check {
@@ -53,35 +60,47 @@ func (n *timeNode) checks() []schema.Check {
 	return []schema.Check{{Name: name, Expression: schema.Quote(name) + " BETWEEN 0 AND 999"}}
 }
 
-func (n *timeNode) encode(v reflect.Value, args []any) ([]any, error) {
+func (n *timeNode) encode(w *writer, v reflect.Value, row []any) ([]any, error) {
 	t := v.Convert(timeType).Interface().(time.Time)
 	if t.Before(earliest) || t.After(latest) {
-		return nil, n.value(errors.New("time is out of range"),
+		return nil, n.value(&w.walk, errors.New("time is out of range"),
 			"the years 4713 BC to 294275 (in UTC) can be stored")
+	}
+	if n.key {
+		if t != t.Round(0).UTC() {
+			return nil, n.value(&w.walk, errors.New("time as a key is not in UTC or has a monotonic reading"),
+				"use t.Round(0).UTC() as the key")
+		}
+		return append(row, timestamp(t), int64(t.Nanosecond()%1000)), nil
 	}
 	_, offset := t.Zone()
 	zone := t.Location().String()
 	if err := checkText(zone); err != nil {
-		return nil, n.value(fmt.Errorf("zone name: %w", err), "give the location a plain name")
+		return nil, n.value(&w.walk, fmt.Errorf("zone name: %w", err), "give the location a plain name")
 	}
 	if offset < math.MinInt32 || offset > math.MaxInt32 {
-		return nil, n.value(fmt.Errorf("zone offset of %d seconds", offset), "use a real offset from UTC")
+		return nil, n.value(&w.walk, fmt.Errorf("zone offset of %d seconds", offset), "use a real offset from UTC")
 	}
-	return append(args, timestamp(t), int64(t.Nanosecond()%1000), int64(offset), zone), nil
+	return append(row, timestamp(t), int64(t.Nanosecond()%1000), int64(offset), zone), nil
 }
 
-func (n *timeNode) decode(row []any, v reflect.Value) error {
+func (n *timeNode) decode(r *reader, row []any, v reflect.Value) error {
+	if n.key {
+		row = append(slices.Clone(row), int64(0), "UTC")
+	}
 	t, err := rebuildTime(row)
 	if err != nil {
-		return n.rebuild(err)
+		return n.rebuild(&r.walk, err)
 	}
 	v.Set(reflect.ValueOf(t).Convert(v.Type()))
 	return nil
 }
 
-func (n *timeNode) validate(v reflect.Value, problems []error) []error {
-	return n.validates.run(n.place, v, problems)
+func (n *timeNode) validate(w *walk, v reflect.Value, problems []error) []error {
+	return n.validates.run(n.place, w, v, problems)
 }
+
+func (n *timeNode) validated() bool { return bool(n.validates) }
 
 func rebuildTime(row []any) (time.Time, error) {
 	instant, err := asTime(row[0])

@@ -19,19 +19,23 @@ func validationOf(t reflect.Type) validation {
 
 // run calls Validate on an addressable value; *T has the methods of T too. A
 // panic in it is a complaint: it must not take a worker down.
-func (has validation) run(at place, v reflect.Value, problems []error) (all []error) {
+func (has validation) run(at place, w *walk, v reflect.Value, problems []error) (all []error) {
 	if !has {
 		return problems
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			all = append(problems, at.rebuild(fmt.Errorf("panic in Validate: %v", cause)))
+			all = append(problems, at.complaint(w, fmt.Errorf("panic in Validate: %v", cause)))
 		}
 	}()
 	if err := pointer(v).(validator).Validate(); err != nil {
-		return append(problems, at.rebuild(err))
+		return append(problems, at.complaint(w, err))
 	}
 	return problems
+}
+
+func (p place) complaint(w *walk, err error) error {
+	return p.problem(w.at(p.path), w.kind, err, "")
 }
 
 // pointer returns the address of v as a *T, also for the field that embeds an
