@@ -28,7 +28,7 @@ type Base struct {
 // NewBase makes a fresh database on the shared server.
 func NewBase(t testing.TB, p Plan) *Base {
 	t.Helper()
-	return attach(t, pgtest.Database(t, DDL(t, p)))
+	return Attach(t, pgtest.Database(t, DDL(t, p)))
 }
 
 // NewServer starts a server of the test's own, which it may crash and restart,
@@ -52,12 +52,13 @@ func NewServer(t testing.TB, p Plan, c pgserver.Config) (*pgserver.Server, *Base
 			t.Error(err)
 		}
 	})
-	b := attach(t, s.URL("postgres"))
+	b := Attach(t, s.URL("postgres"))
 	b.Exec(DDL(t, p))
 	return s, b
 }
 
-func attach(t testing.TB, url string) *Base {
+// Attach is the test's own way to a database that has the lab's tables.
+func Attach(t testing.TB, url string) *Base {
 	t.Helper()
 	db, err := sqlx.Open("postgres", url)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/tidings-go/tidings/integration/delivery/process"
 )
 
-// role is the role of a child that runs a node.
-const role = "lab"
+// Role is the role of a child that runs a node.
+const Role = "lab"
 
 const (
 	planEnv = "TIDINGS_LAB_PLAN"
@@ -27,9 +27,16 @@ const (
 // and waits until it is up.
 func StartChild(t testing.TB, url string, p Plan) *process.Child {
 	t.Helper()
-	c := process.Start(t, role, planEnv+"="+p.encode(), urlEnv+"="+url)
+	c := Launch(t, Role, url, p)
 	c.Expect(1, "up")
 	return c
+}
+
+// Launch starts a process for a plan in a role and does not wait for it; more are
+// further environment variables.
+func Launch(t testing.TB, role, url string, p Plan, more ...string) *process.Child {
+	t.Helper()
+	return process.Start(t, role, append(more, planEnv+"="+p.encode(), urlEnv+"="+url)...)
 }
 
 // Tell has a child publish tasks, as Node.Put does.
@@ -58,17 +65,10 @@ func (n *Node) hear(line string) {
 }
 
 // ChildMain is main of a child: call it in TestMain where process.Role is not
-// empty. It does not return. SIGTERM stops the node in order.
-func ChildMain() {
-	var p Plan
-	if err := json.Unmarshal([]byte(os.Getenv(planEnv)), &p); err != nil {
-		fatal(err)
-	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	n, err := Open(os.Getenv(urlEnv), p, log)
-	if err != nil {
-		fatal(err)
-	}
+// empty. It does not return. SIGTERM stops the node in order. extend adds what a
+// plan cannot carry to a child.
+func ChildMain(extend ...func(*Plan)) {
+	n := OpenChild(extend...)
 	terminate := make(chan os.Signal, 1)
 	signal.Notify(terminate, syscall.SIGTERM)
 	go func() {
@@ -80,4 +80,21 @@ func ChildMain() {
 	}()
 	process.Say("up")
 	process.Heard(n.hear)
+}
+
+// OpenChild starts the node that this child was started for.
+func OpenChild(extend ...func(*Plan)) *Node {
+	var p Plan
+	if err := json.Unmarshal([]byte(os.Getenv(planEnv)), &p); err != nil {
+		fatal(err)
+	}
+	for _, f := range extend {
+		f(&p)
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	n, err := Open(os.Getenv(urlEnv), p, log)
+	if err != nil {
+		fatal(err)
+	}
+	return n
 }

@@ -52,6 +52,7 @@ var ErrOrdered = errors.New("the event ordered a failure")
 // Obey writes the effect and then does what the event orders:
 //
 //	fail N  fails in its first N attempts
+//	slow N  takes N milliseconds, in a statement
 //	exit    ends the process
 //	block   says so and waits for the test's word "go SEQ", or for its context
 //	deaf    waits for the word alone
@@ -73,6 +74,9 @@ func Obey(ctx context.Context, self Self) error {
 			return fmt.Errorf("%w: attempt %d", ErrOrdered, self.Meta.Attempt)
 		}
 		return nil
+	case "slow":
+		_, err := self.Tx.ExecContext(ctx, `SELECT pg_sleep($1::float8 / 1000)`, arg)
+		return err
 	case "exit":
 		os.Exit(7)
 	case "block":

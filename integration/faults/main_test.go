@@ -1,0 +1,52 @@
+//go:build unix
+
+package faults_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tidings-go/tidings/integration/delivery/process"
+	"github.com/tidings-go/tidings/integration/faults/app"
+	"github.com/tidings-go/tidings/persistence/pgserver/pgtest"
+)
+
+// How long a run is. The defaults are those of continuous integration; make soak
+// sets others.
+var (
+	seedFlag = flag.Uint64("faults.seed", 0, "the seed of a run to repeat; 0 takes a new one")
+	kills    = flag.Int("faults.kills", 20, "how often the soak kills a process")
+	crashes  = flag.Int("faults.crashes", 3, "how often the server crashes")
+	rounds   = flag.Int("faults.rounds", 15, "rounds of pauses and of ended backends")
+	backlog  = flag.Int("faults.backlog", 50_000, "jobs of the backlog")
+	failing  = flag.Int("faults.failing", 10_000, "jobs that fail at once")
+	snapshot = flag.Int("faults.snapshot", 3_000, "jobs delivered under a held snapshot")
+)
+
+func TestMain(m *testing.M) {
+	if process.Role() != "" {
+		app.Main()
+	}
+	flag.Parse()
+	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		// Most of the tests wait: for leases, for other processes.
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
+	}
+	goleak.VerifyTestMain(pgtest.Runner{M: m})
+}
+
+// dice returns the random choices of a test and prints how to repeat them.
+func dice(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64N(1 << 32)
+	}
+	t.Logf("repeat with: go test ./integration/faults -run '^%s$' -args -faults.seed=%d", t.Name(), seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
