@@ -45,7 +45,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, opts ...f
 	if len(os.Args) > 0 {
 		root.Use = commandName(os.Args[0])
 	}
-	root.AddCommand(serveCommand(opts), schemaCommand(opts))
+	root.AddCommand(serveCommand(opts), schemaCommand(opts), renameCommand(opts))
 	root.AddCommand(commandsOf(opts)...)
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -23,7 +23,7 @@ func schemaCommand(opts []fx.Option) *cobra.Command {
 			}
 			return nil
 		},
-	})
+	}, planCommand(opts), checkCommand(opts), applyCommand(opts), historyCommand(opts))
 	return c
 }
 

@@ -34,7 +34,7 @@ func (m Model) DDL() []string {
 }
 
 func comment(kind, schema, name, text string) string {
-	return "COMMENT ON " + kind + " " + Qualified(schema, name) + " IS " + literal(text)
+	return "COMMENT ON " + kind + " " + Qualified(schema, name) + " IS " + Literal(text)
 }
 
 func (t Table) create() string {
@@ -82,7 +82,7 @@ func (t Table) storage() string {
 	}
 	settings := make([]string, len(t.Storage))
 	for i, p := range t.Storage {
-		settings[i] = p.Name + " = " + literal(p.Value)
+		settings[i] = p.Name + " = " + Literal(p.Value)
 	}
 	return " WITH (" + strings.Join(settings, ", ") + ")"
 }

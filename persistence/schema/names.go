@@ -82,9 +82,10 @@ func generated(suffix string, parts ...string) string {
 	return head + tail
 }
 
-// literal returns a string constant, safe under either setting of
-// standard_conforming_strings.
-func literal(s string) string {
+// Literal returns a string constant of SQL, safe under either setting of
+// standard_conforming_strings. It is for the expressions of a model; values of
+// statements travel as parameters.
+func Literal(s string) string {
 	quoted := "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	if !strings.Contains(s, `\`) {
 		return quoted

@@ -195,7 +195,7 @@ func (p *planner) storage(old, t Table) {
 	var changes []string
 	for _, s := range t.Storage {
 		if !slices.Contains(old.Storage, s) {
-			changes = append(changes, t.alterTable("SET ("+s.Name+" = "+literal(s.Value)+")"))
+			changes = append(changes, t.alterTable("SET ("+s.Name+" = "+Literal(s.Value)+")"))
 		}
 	}
 	for _, s := range old.Storage {

@@ -51,8 +51,8 @@ func backfillBatches(t Table, c Column, expression string) string {
 	column := Quote(c.Name)
 	update := fmt.Sprintf("UPDATE %s SET %s = (%s) WHERE %s IS NULL", t.qualified(), column, expression, column)
 	return strings.NewReplacer("TAG", tag, "UPDATE_ALL", update,
-		"RELATION", literal(t.qualified()), "COLUMN", column, "TABLE", t.qualified(),
-		"COMPLAINT", literal("the backfill of "+strings.ReplaceAll(t.qualified()+"."+column, "%", "%%")+" is NULL for some rows")).Replace(
+		"RELATION", Literal(t.qualified()), "COLUMN", column, "TABLE", t.qualified(),
+		"COMPLAINT", Literal("the backfill of "+strings.ReplaceAll(t.qualified()+"."+column, "%", "%%")+" is NULL for some rows")).Replace(
 		`DO TAG
 #variable_conflict use_column
 DECLARE
@@ -115,7 +115,7 @@ func (p *planner) identify(t Table, c Column) {
 			t.alterColumn(c, "DROP IDENTITY IF EXISTS"),
 			t.alterColumn(c, "ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME "+sequence+")"),
 			fmt.Sprintf("SELECT pg_catalog.setval(%s::regclass, GREATEST((SELECT max(%s) FROM %s), 0) + 1, false)",
-				literal(sequence), Quote(c.Name), t.qualified()),
+				Literal(sequence), Quote(c.Name), t.qualified()),
 		},
 	})
 }

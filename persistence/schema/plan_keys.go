@@ -140,7 +140,7 @@ BEGIN
 		%[5]s;
 	END IF;
 END
-%[1]s`, tag, literal(t.qualified()), literal(name), Qualified(t.Schema, index),
+%[1]s`, tag, Literal(t.qualified()), Literal(name), Qualified(t.Schema, index),
 		t.alterTable("ADD CONSTRAINT "+Quote(name)+" "+definition+" USING INDEX "+Quote(index)))
 }
 
