@@ -3,6 +3,7 @@
 package delivery_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ var (
 	suspectStatement     = []string{"SET state = 'CLAIMED'", "AND c.suspect"}
 	markStatement        = []string{"SET started_at = clock_timestamp()"}
 	handBackStatement    = []string{"unnest($1::bigint[], $2::uuid[])", "attempts - 1"}
+	groupStatement       = []string{"SET state = 'COMPLETED', claim_token = NULL", "unnest($1::bigint[], $2::uuid[])"}
 	effectStatement      = []string{"INSERT INTO effect"}
 )
 
@@ -43,6 +45,7 @@ func TestALostConnectionRepeatsNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		statement []string
 		commit    bool // cut at the transaction's COMMIT instead
+		group     int
 		kill      bool // have a process killed before, so that there is something to recover
 	}{
 		"claim":                   {statement: claimStatement},
@@ -61,6 +64,8 @@ func TestALostConnectionRepeatsNothing(t *testing.T) {
 		"COMMIT of a mark":        {statement: markStatement, commit: true, kill: true},
 		"COMMIT of an effect":     {statement: effectStatement, commit: true},
 		"an effect":               {statement: effectStatement},
+		"acknowledge a group":     {statement: groupStatement, group: 4},
+		"COMMIT of a group":       {statement: groupStatement, group: 4, commit: true},
 		"load of a suspect":       {statement: loadStatement, kill: true},
 		"acknowledge of suspects": {statement: acknowledgeStatement, kill: true},
 	} {
@@ -68,8 +73,12 @@ func TestALostConnectionRepeatsNothing(t *testing.T) {
 			t.Run(name+", not "+point, func(t *testing.T) {
 				t.Parallel()
 				plan := cuttable()
+				plan.Listeners[0].Group = c.group
 				base := lab.NewBase(t, plan)
 				orders := []string{"", "fail 1", "", "fail 2", ""}
+				if c.group > 0 {
+					orders = make([]string, 40) // no failure, or there is no COMMIT of a group
+				}
 				if c.kill {
 					pub := publisher(t, base, plan)
 					killed := lab.StartChild(t, base.URL, plan)
@@ -89,7 +98,7 @@ func TestALostConnectionRepeatsNothing(t *testing.T) {
 				base.AwaitSettled()
 				base.Judge(plan.Spec())
 				require.Zero(t, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state <> 'COMPLETED'`))
-				if !c.kill && name != "COMMIT of an effect" && name != "an effect" {
+				if !c.kill && !strings.HasSuffix(name, "effect") && c.group == 0 {
 					require.Equal(t, 8, base.Int(`SELECT sum(attempts) FROM tidings.delivery`), "attempts are those that were started\n%s", base.Describe())
 					require.Equal(t, 3, base.Int(`SELECT count(*) FROM tidings.delivery_history WHERE kind = 'FAILURE'`), "failures\n%s", base.Describe())
 				}

@@ -153,8 +153,31 @@ type mute struct{}
 func (mute) Error() string { panic("no words") }
 
 // Contract 11 and 17: whatever a listener does wrong is a failure of its job,
-// recorded with its reason, and takes no worker with it.
+// recorded with its reason, and takes no worker with it, alone or in a group.
 func TestEveryWayToFailIsRecorded(t *testing.T) {
+	t.Parallel()
+	t.Run("alone", func(t *testing.T) { everyWayToFail(t, 0) })
+	t.Run("in groups", func(t *testing.T) { everyWayToFail(t, 8) })
+}
+
+// A group looks at the errors of its listeners too.
+func TestAGroupSurvivesAnErrorWhoseMethodsPanic(t *testing.T) {
+	t.Parallel()
+	plan := lab.Plan{Delivery: delivery.Config{Workers: 2}}
+	plan.Listeners = []lab.Listener{{Name: "A", MaxAttempts: 1, Group: 4, Run: func(ctx context.Context, self lab.Self) error {
+		if self.Event.Seq%2 == 0 {
+			return (*typedNil)(nil)
+		}
+		return lab.Effect(ctx, self)
+	}}}
+	base := lab.NewBase(t, plan)
+	lab.Start(t, base.URL, plan).PutMany(t, 1, 100)
+	base.AwaitSettled()
+	base.Judge(plan.Spec())
+	require.Equal(t, 50, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state = 'FAILED' AND reason = 'LISTENER'`))
+}
+
+func everyWayToFail(t *testing.T, group int) {
 	t.Parallel()
 	control := func(statement string) func(context.Context, lab.Self) error {
 		return func(ctx context.Context, self lab.Self) error {
@@ -229,7 +252,7 @@ func TestEveryWayToFailIsRecorded(t *testing.T) {
 		}, "division by zero"},
 	}
 	plan := lab.Plan{Delivery: delivery.Config{Workers: 4}}
-	plan.Listeners = []lab.Listener{{Name: "A", MaxAttempts: 2, First: time.Millisecond, TimeLimit: 500 * time.Millisecond, Run: func(ctx context.Context, self lab.Self) error {
+	plan.Listeners = []lab.Listener{{Name: "A", MaxAttempts: 2, Group: group, First: time.Millisecond, TimeLimit: 500 * time.Millisecond, Run: func(ctx context.Context, self lab.Self) error {
 		if err := lab.Effect(ctx, self); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 func TestTwoProcessesDeliverEachJobOnce(t *testing.T) {
 	t.Parallel()
 	const jobs = 5000
-	plan := lab.Plan{Listeners: []lab.Listener{{Name: "A"}}}
+	plan := lab.Plan{Listeners: []lab.Listener{{Name: "A"}, {Name: "Grouped", Group: 16}}}
 	base := lab.NewBase(t, plan)
 	children := []int{lab.StartChild(t, base.URL, plan).PID(), lab.StartChild(t, base.URL, plan).PID()}
 	publisher := lab.Start(t, base.URL, lab.Plan{Listeners: plan.Listeners, PublishOnly: true})
@@ -25,7 +25,7 @@ func TestTwoProcessesDeliverEachJobOnce(t *testing.T) {
 	}
 	base.AwaitSettled()
 	base.Judge(plan.Spec())
-	require.Equal(t, jobs, base.Int(`SELECT count(*) FROM effect`))
+	require.Equal(t, 2*jobs, base.Int(`SELECT count(*) FROM effect`))
 	for _, pid := range children {
 		require.NotZero(t, base.Int(`SELECT count(*) FROM effect WHERE pid = $1`, pid), "process "+strconv.Itoa(pid)+" did nothing")
 	}

@@ -43,6 +43,7 @@ type Listener struct {
 	MaxAttempts   int
 	First, Longer time.Duration // backoff
 	TimeLimit     time.Duration
+	Group         int // first attempts in groups of up to so many
 	// Run is what the listener does; nil: what the event orders. It does not
 	// reach a child.
 	Run func(context.Context, Self) error `json:"-"`
@@ -107,6 +108,9 @@ func (l Listener) options() []events.ListenerOption {
 	}
 	if l.TimeLimit > 0 {
 		all = append(all, events.TimeLimit(l.TimeLimit))
+	}
+	if l.Group > 0 {
+		all = append(all, events.Grouped(l.Group))
 	}
 	return all
 }
