@@ -62,7 +62,8 @@ func TestTheAPI(t *testing.T) {
 		status     int
 		answer     string
 	}{
-		{ada + "/move", addressBody, 200, `{"fee_cents":600}`},
+		{ada + "/move", `{"street": "Far Street 3", "zip": "80331", "city": "Munich", "note": "two\nlines"}`, 422, `{"error":"the note holds what cannot be printed"}`},
+		{ada + "/move", strings.Replace(addressBody, "}", `, "note": "ring twice"}`, 1), 200, `{"fee_cents":600}`},
 		{ada + "/move", addressBody, 409, `{"error":"the stop of Ada is at Far Street 3, 80331 Munich already"}`},
 		{ada + "/swap", `{"with": "` + planned.Stops[1].String() + `"}`, 200, `{"fee_cents":1200}`},
 		{ada + "/swap", `{"with": "` + planned.Stops[0].String() + `"}`, 422, `{"error":"a swap needs two stops"}`},

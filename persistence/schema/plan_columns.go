@@ -29,7 +29,8 @@ func (p *planner) columns(old, t Table) {
 }
 
 // oldWriters warns of what a stricter column does to code that does not know it.
-const oldWriters = " Code of before that inserts without it fails from here on: deploy the new code to all nodes, or give the column a default first."
+const oldWriters = " Code of before that inserts without it fails from here on: if old nodes run on meanwhile, " +
+	"let the column be NULL in a first migration and require it in a second, when they have gone."
 
 func (p *planner) addColumn(t Table, c Column) {
 	s := Step{

@@ -19,6 +19,7 @@ type StopMoved struct {
 	Customer   Recipient
 	From, To   Place
 	FeeCents   int64
+	Note       string // for the driver, from migration add_note on
 }
 
 // StopCompleted says that a parcel was handed over, and what that costs.

@@ -15,6 +15,7 @@ import (
 type MoveStop struct {
 	Stop uuid.UUID
 	To   domain.Address
+	Note domain.Note // for the driver; may be empty
 }
 
 // Moved is what a move costs.
@@ -53,7 +54,7 @@ func moveStop(ctx context.Context, self access.Self[MoveStop, moveDeps]) (Moved,
 	return Moved{Fee: fee}, self.Deps.Moved.Emit(ctx, StopMoved{
 		Stop: stop.ID(), Tour: stop.Tour(),
 		Customer: Recipient{Name: stop.Customer().Name(), Email: stop.Customer().Email()},
-		From:     placeOf(from), To: placeOf(stop.Address()), FeeCents: fee.Cents(),
+		From:     placeOf(from), To: placeOf(stop.Address()), FeeCents: fee.Cents(), Note: self.Input.Note.String(),
 	})
 }
 

@@ -38,10 +38,12 @@ func TestAMoveIsPricedSavedAndEmitted(t *testing.T) {
 	require.NoError(t, err)
 	to, err := domain.NewAddress("Far Street 1", "80331", "Munich")
 	require.NoError(t, err)
+	note, err := domain.NewNote(" ring twice ")
+	require.NoError(t, err)
 	var got []StopMoved
 	tours := &fakeTours{stop: stop}
 	self := access.Self[MoveStop, moveDeps]{
-		Input: MoveStop{Stop: stop.ID(), To: to},
+		Input: MoveStop{Stop: stop.ID(), To: to, Note: note},
 		Deps: moveDeps{
 			Tours: tours,
 			Price: usecase.StubService(func(_ context.Context, in PriceMove) (domain.Money, error) {
@@ -57,7 +59,7 @@ func TestAMoveIsPricedSavedAndEmitted(t *testing.T) {
 	require.Equal(t, []StopMoved{{
 		Stop: stop.ID(), Tour: stop.Tour(), Customer: Recipient{Name: "Ada", Email: "ada@example.com"},
 		From: Place{Street: "Main Street 1", Zip: "10115", City: "Berlin"},
-		To:   Place{Street: "Far Street 1", Zip: "80331", City: "Munich"}, FeeCents: 600,
+		To:   Place{Street: "Far Street 1", Zip: "80331", City: "Munich"}, FeeCents: 600, Note: "ring twice",
 	}}, got)
 
 	require.NoError(t, stop.Complete())

@@ -19,6 +19,9 @@ type notifyDeps struct {
 func notifyCustomer(ctx context.Context, self events.Self[StopMoved, notifyDeps]) error {
 	e := self.Event
 	text := fmt.Sprintf("Dear %s, your parcel now goes to %s, %s %s.", e.Customer.Name, e.To.Street, e.To.Zip, e.To.City)
+	if e.Note != "" {
+		text += fmt.Sprintf(" The driver knows: %s.", e.Note)
+	}
 	if err := self.Deps.Told.Add(ctx, self.Tx, e.Stop, self.Meta.EventID, text); err != nil {
 		return err
 	}

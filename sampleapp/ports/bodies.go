@@ -30,6 +30,11 @@ type (
 		City   string `json:"city"`
 	}
 
+	move struct {
+		address
+		Note string `json:"note"`
+	}
+
 	swap struct {
 		With uuid.UUID `json:"with"`
 	}

@@ -52,7 +52,7 @@ func (h Handlers) move(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	var body address
+	var body move
 	if err := read(r, &body); err != nil {
 		return 0, nil, err
 	}
@@ -60,7 +60,11 @@ func (h Handlers) move(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	moved, err := h.Move.Execute(r.Context(), app.MoveStop{Stop: stop, To: to})
+	note, err := domain.NewNote(body.Note)
+	if err != nil {
+		return 0, nil, err
+	}
+	moved, err := h.Move.Execute(r.Context(), app.MoveStop{Stop: stop, To: to, Note: note})
 	return http.StatusOK, fee{moved.Fee.Cents()}, err
 }
 
