@@ -114,7 +114,7 @@ func (k *kernel) compare(ctx context.Context, m schema.Model) error {
 	if len(differences) == 0 {
 		return nil
 	}
-	hint := "the command `schema show` prints the statements that make it"
+	hint := "`schema plan` writes what is missing as a migration, `schema apply` runs it; `schema show` prints the statements that make all"
 	if k.dev != nil {
 		hint = "the development database is from before a change: remove " + k.config.DevDir
 	}

@@ -122,7 +122,7 @@ func names(spec, s, table string) bool {
 
 func (f *planFlags) print(w io.Writer, c migrate.Candidate) {
 	if c.Empty() {
-		fmt.Fprintf(w, "Nothing to plan: the last snapshot in %s is what the app declares.\n", f.dir)
+		fmt.Fprintf(w, "Nothing to plan: the last snapshot in %s is what the app declares.\n\n%s\n", f.dir, migrate.Notice)
 		return
 	}
 	for _, s := range c.Steps {

@@ -23,7 +23,7 @@ func renameCommand(opts []fx.Option) *cobra.Command {
 func renameOne(opts []fx.Option, kind string) *cobra.Command {
 	var f planFlags
 	c := &cobra.Command{
-		Use: kind + " OLD NEW", Short: "Rename a " + kind + ", after its declaration has the new identity",
+		Use: kind + " OLD NEW", Short: "Rename " + map[string]string{"listener": "a listener", "event": "an event"}[kind] + ", after its declaration has the new identity",
 		Args: func(c *cobra.Command, args []string) error {
 			if err := cobra.ExactArgs(2)(c, args); err != nil {
 				return usageError{err}

@@ -33,6 +33,7 @@ type liveConstraint struct {
 	kind      string
 	columns   []string
 	validated bool
+	reference ForeignKey // of a foreign key: all but its name and columns
 }
 
 type liveIndex struct {
@@ -156,9 +157,13 @@ func (c *catalog) columnRow(scan func(...any) error) error {
 
 func (c *catalog) constraintRow(scan func(...any) error) error {
 	var key relationKey
-	var name, columns string
+	var name, columns, reference string
 	var live liveConstraint
-	if err := scan(&key.Schema, &key.Name, &name, &live.kind, &live.validated, &columns); err != nil {
+	if err := scan(&key.Schema, &key.Name, &name, &live.kind, &live.validated,
+		&live.reference.InitiallyDeferred, &live.reference.OnDelete, &reference, &columns); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(reference), &live.reference); err != nil {
 		return err
 	}
 	if err := json.Unmarshal([]byte(columns), &live.columns); err != nil {

@@ -19,7 +19,7 @@ type Queryer interface {
 //
 // It finds missing schemas, tables, columns, constraints, indexes and views,
 // and deviations in: type, nullability, default and identity of columns; kind,
-// columns and validity of constraints; uniqueness, columns and validity of
+// columns and validity of constraints, and what foreign keys refer to; uniqueness, columns and validity of
 // indexes; storage parameters. Expressions of checks and indexes, and queries of
 // views, are not compared: PostgreSQL rewrites them. Of what the model does not
 // have it reports one thing only, required columns without a default in an owned
@@ -131,6 +131,18 @@ func (d *differences) constraints(t Table, found relation, path string) {
 	}
 	for _, f := range t.ForeignKeys {
 		d.constraint(found, path, "foreign key", "f", t.ForeignKeyName(f), f.Columns)
+		d.reference(found.constraints[t.ForeignKeyName(f)], f, path+": foreign key "+Quote(t.ForeignKeyName(f)))
+	}
+}
+
+// reference compares what a foreign key refers to, if it is one.
+func (d *differences) reference(live liveConstraint, f ForeignKey, at string) {
+	want := ForeignKey{
+		RefSchema: f.RefSchema, RefTable: f.RefTable, RefColumns: f.RefColumns,
+		OnDelete: strings.TrimPrefix(f.OnDelete, "NO ACTION"), InitiallyDeferred: f.InitiallyDeferred,
+	}
+	if live.kind == "f" && !sameReference(want, live.reference) {
+		d.add("%s %s, the model says %s", at, referenceText(live.reference), referenceText(want))
 	}
 }
 

@@ -67,7 +67,13 @@ func TestDifferencesFindEveryDrift(t *testing.T) {
 			`ALTER TABLE tidings.delivery DROP CONSTRAINT claimed, ADD CONSTRAINT claimed CHECK (true) NOT VALID`,
 			table + `check "claimed" is not validated: ALTER TABLE … VALIDATE CONSTRAINT "claimed"`,
 		},
-		"foreign key":      {`ALTER TABLE tidings.delivery DROP CONSTRAINT delivery_listener_id_fkey`, table + `foreign key "delivery_listener_id_fkey" is missing`},
+		"foreign key": {`ALTER TABLE tidings.delivery DROP CONSTRAINT delivery_listener_id_fkey`, table + `foreign key "delivery_listener_id_fkey" is missing`},
+		"foreign key target": {
+			`CREATE TABLE tidings.other (id integer PRIMARY KEY); ALTER TABLE tidings.delivery DROP CONSTRAINT delivery_listener_id_fkey,
+				ADD CONSTRAINT delivery_listener_id_fkey FOREIGN KEY (listener_id) REFERENCES tidings.other ON DELETE CASCADE`,
+			table + `foreign key "delivery_listener_id_fkey" refers to "tidings"."other" ("id") on delete cascade, ` +
+				`the model says refers to "tidings"."listener" ("id") on delete restrict, checked at commit`,
+		},
 		"index":            {`DROP INDEX tidings.ready`, table + `index "ready" is missing`},
 		"index columns":    {`DROP INDEX tidings.ready; CREATE INDEX ready ON tidings.delivery (id, lower(state)) INCLUDE (cost) WHERE state = 'READY'`, table + `index "ready" is on ("id", expression), the model says ("listener_id", "created_at", "id")`},
 		"index unique":     {`DROP INDEX tidings.ready; CREATE UNIQUE INDEX ready ON tidings.delivery (listener_id, created_at, id) WHERE state = 'READY'`, table + `index "ready" is unique, the model says not unique`},

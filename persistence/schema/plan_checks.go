@@ -130,12 +130,18 @@ func list(codes []string) string {
 	return strings.Join(codes, ", ")
 }
 
-// splitSet takes the codes out of a condition that has exactly one set of them.
+// onlySet matches a condition that is nothing but a set of codes, for its column
+// or NULL: within NOT or a comparison, more codes would mean fewer rows.
+var onlySet = regexp.MustCompile(`(?is)^\s*(?:(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_]*)\s+IS\s+NULL\s+OR\s+)?` +
+	`(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_]*)\s*(?:\bIN\s*\(…\)|=\s*ANY\s*\(\s*ARRAY\s*\[…\]\s*\))\s*$`)
+
+// splitSet takes the codes out of a condition that is one set of them.
 func splitSet(expression string) (codes []string, rest string, ok bool) {
 	found := codeSet.FindAllStringSubmatchIndex(expression, -1)
 	if len(found) != 1 {
 		return nil, "", false
 	}
 	from, to := found[0][2], found[0][3]
-	return code.FindAllString(expression[from:to], -1), expression[:from] + "…" + expression[to:], true
+	rest = expression[:from] + "…" + expression[to:]
+	return code.FindAllString(expression[from:to], -1), rest, onlySet.MatchString(rest)
 }

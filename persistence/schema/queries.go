@@ -36,7 +36,15 @@ LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attn
 ORDER BY n.nspname, r.relname, a.attnum`
 
 	queryConstraints = `
-SELECT n.nspname::text, r.relname::text, c.conname::text, c.contype::text, c.convalidated,
+SELECT n.nspname::text, r.relname::text, c.conname::text, c.contype::text, c.convalidated, c.condeferred,
+	CASE c.confdeltype WHEN 'r' THEN 'RESTRICT' WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' ELSE '' END,
+	COALESCE((
+		SELECT pg_catalog.json_build_object('refSchema', k.nspname, 'refTable', t.relname, 'refColumns', (
+			SELECT pg_catalog.json_agg(a.attname ORDER BY f.place)
+			FROM pg_catalog.unnest(c.confkey) WITH ORDINALITY AS f(attnum, place)
+			JOIN pg_catalog.pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = f.attnum))::text
+		FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace k ON k.oid = t.relnamespace
+		WHERE t.oid = c.confrelid), '{}'),
 	COALESCE((
 		SELECT pg_catalog.json_agg(a.attname ORDER BY k.place)::text
 		FROM pg_catalog.unnest(c.conkey) WITH ORDINALITY AS k(attnum, place)

@@ -1,5 +1,7 @@
 package schema
 
+import "strings"
+
 // identityOf returns a column's identity as pg_attribute has it.
 func identityOf(c Column) string {
 	if c.Identity {
@@ -71,4 +73,15 @@ func relkindName(kind string) string {
 		return name
 	}
 	return "relation of kind " + kind
+}
+
+func referenceText(f ForeignKey) string {
+	text := "refers to " + Qualified(f.RefSchema, f.RefTable) + " (" + quoteAll(f.RefColumns) + ")"
+	if f.OnDelete != "" {
+		text += " on delete " + strings.ToLower(f.OnDelete)
+	}
+	if f.InitiallyDeferred {
+		text += ", checked at commit"
+	}
+	return text
 }
