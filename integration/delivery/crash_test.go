@@ -189,6 +189,7 @@ func TestAListenerThatEndsItsProcessIsStoppedAtTheCap(t *testing.T) {
 	require.Equal(t, limit+1, starts)
 	require.Equal(t, 100, base.Int(`SELECT count(DISTINCT delivery_id) FROM tidings.delivery_history WHERE kind = 'LEASE_LOST'`),
 		"the neighbours were to be held by the process that died")
-	require.Equal(t, 250, base.Int(`SELECT count(*) FROM tidings.delivery WHERE state = 'COMPLETED' AND attempts = 1`))
+	require.Equal(t, 249, base.Int(`SELECT count(*) FROM tidings.delivery WHERE state = 'COMPLETED' AND attempts = 1 AND event_id <> (
+		SELECT id FROM "lab.delivery"."@event:Task" WHERE "Seq" = 999)`), base.Describe())
 	require.Equal(t, 1, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state = 'FAILED' AND reason = 'ATTEMPTS' AND attempts = $1`, limit))
 }

@@ -188,8 +188,8 @@ func TestASlowListenerStarvesNoOther(t *testing.T) {
 	}}
 	base := lab.NewBase(t, plan)
 	node := lab.Start(t, base.URL, plan)
-	node.PutMany(t, 1, 1000)
-	base.Await(`SELECT count(*) = 1000 FROM tidings.jobs WHERE listener = 'lab.delivery.Quick' AND state = 'COMPLETED'`)
+	node.PutMany(t, 1, 300)
+	base.Await(`SELECT count(*) = 300 FROM tidings.jobs WHERE listener = 'lab.delivery.Quick' AND state = 'COMPLETED'`)
 	require.Zero(t, base.Int(`SELECT count(*) FROM tidings.jobs WHERE listener = 'lab.delivery.Slow' AND state = 'COMPLETED'`))
 	close(g.open)
 	base.AwaitSettled()

@@ -252,7 +252,7 @@ func everyWayToFail(t *testing.T, group int) {
 		}, "division by zero"},
 	}
 	plan := lab.Plan{Delivery: delivery.Config{Workers: 4}}
-	plan.Listeners = []lab.Listener{{Name: "A", MaxAttempts: 2, Group: group, First: time.Millisecond, TimeLimit: 500 * time.Millisecond, Run: func(ctx context.Context, self lab.Self) error {
+	plan.Listeners = []lab.Listener{{Name: "A", MaxAttempts: 2, Group: group, First: time.Millisecond, TimeLimit: 3 * time.Second, Run: func(ctx context.Context, self lab.Self) error {
 		if err := lab.Effect(ctx, self); err != nil {
 			return err
 		}

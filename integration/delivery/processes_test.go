@@ -15,8 +15,13 @@ import (
 // job, however many processes deliver.
 func TestTwoProcessesDeliverEachJobOnce(t *testing.T) {
 	t.Parallel()
-	const jobs = 5000
-	plan := lab.Plan{Listeners: []lab.Listener{{Name: "A"}, {Name: "Grouped", Group: 16}}}
+	t.Run("alone", func(t *testing.T) { twoProcesses(t, 5000, 0) })
+	t.Run("in groups", func(t *testing.T) { twoProcesses(t, 2000, 16) })
+}
+
+func twoProcesses(t *testing.T, jobs int64, group int) {
+	t.Parallel()
+	plan := lab.Plan{Listeners: []lab.Listener{{Name: "A", Group: group}}}
 	base := lab.NewBase(t, plan)
 	children := []int{lab.StartChild(t, base.URL, plan).PID(), lab.StartChild(t, base.URL, plan).PID()}
 	publisher := lab.Start(t, base.URL, lab.Plan{Listeners: plan.Listeners, PublishOnly: true})
@@ -25,7 +30,7 @@ func TestTwoProcessesDeliverEachJobOnce(t *testing.T) {
 	}
 	base.AwaitSettled()
 	base.Judge(plan.Spec())
-	require.Equal(t, 2*jobs, base.Int(`SELECT count(*) FROM effect`))
+	require.EqualValues(t, jobs, base.Int(`SELECT count(*) FROM effect`))
 	for _, pid := range children {
 		require.NotZero(t, base.Int(`SELECT count(*) FROM effect WHERE pid = $1`, pid), "process "+strconv.Itoa(pid)+" did nothing")
 	}

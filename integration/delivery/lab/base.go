@@ -116,7 +116,7 @@ func (b *Base) Await(query string, args ...any) {
 }
 
 // Deadline is how long Await waits.
-const Deadline = 90 * time.Second
+const Deadline = 4 * time.Minute
 
 // settled says that every job has come to an end.
 const settled = `SELECT NOT EXISTS (SELECT FROM tidings.delivery WHERE state IN ('READY', 'WAITING', 'CLAIMED'))`

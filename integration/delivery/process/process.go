@@ -25,7 +25,7 @@ import (
 const roleEnv = "TIDINGS_TEST_ROLE"
 
 // Deadline is how long a test waits for anything a child should do.
-const Deadline = time.Minute
+const Deadline = 4 * time.Minute
 
 // Role is what this process was started to be; empty in the test itself.
 func Role() string { return os.Getenv(roleEnv) }
