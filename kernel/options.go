@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 
 	"github.com/jmoiron/sqlx"
@@ -36,6 +37,7 @@ type settings struct {
 	bus         []events.BusOption
 	external    External
 	schemaSet   bool
+	migrations  fs.FS // nil: a folder on disk
 }
 
 type settingOut struct {

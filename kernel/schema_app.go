@@ -125,10 +125,15 @@ func (d *described) scratchServer(ctx context.Context) (url string, end func(), 
 	return server.URL("postgres"), func() { _ = server.Stop(context.WithoutCancel(ctx)) }, nil
 }
 
-// openFolder reads the migrations in dir; none is an error where some are needed.
-func openFolder(dir string, need bool) (migrate.Folder, error) {
-	folder, err := migrate.Open(os.DirFS(dir))
-	if err == nil && need && len(folder.SQL) == 0 {
+// migrationsOf reads the folder that --dir names, else those that the program
+// carries, else the default folder.
+func (d *described) migrationsOf(c *cobra.Command, dir string) (migrate.Folder, error) {
+	files := os.DirFS(dir)
+	if d.migrations != nil && !c.Flags().Changed("dir") {
+		files = d.migrations
+	}
+	folder, err := migrate.Open(files)
+	if err == nil && len(folder.SQL) == 0 {
 		err = fmt.Errorf("no migrations in %s: `schema plan --name initial` writes the first, --dir names another folder", dir)
 	}
 	return folder, err

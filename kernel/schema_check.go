@@ -25,7 +25,7 @@ func checkCommand(opts []fx.Option) *cobra.Command {
 				return err
 			}
 			defer app.discard()
-			folder, err := openFolder(dir, true)
+			folder, err := app.migrationsOf(c, dir)
 			if err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func applyCommand(opts []fx.Option) *cobra.Command {
 			if app.late != nil && app.dev {
 				return fmt.Errorf("a development database is made from the declarations, not from migrations: apply needs DATABASE_URL")
 			}
-			folder, err := openFolder(dir, true)
+			folder, err := app.migrationsOf(c, dir)
 			if err != nil {
 				return err
 			}

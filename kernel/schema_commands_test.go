@@ -323,6 +323,21 @@ func TestSchemaCommandsWithoutADatabaseSayWhatToDo(t *testing.T) {
 	}
 }
 
+// A program carries its migrations; a folder that is named goes first.
+func TestAProgramCarriesItsMigrations(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	app := office[Letter]("Letter", "Read")
+	p.must(app, "schema", "plan", "--name", "initial")
+	carried := fx.Options(kernel.Module("carrier", app, kernel.Migrations(os.DirFS(p.dir))))
+	code, out, errs := command(t, []string{"schema", "apply"}, carried, kernel.Database(p.db))
+	require.Equal(t, kernel.ExitOK, code, errs)
+	require.Contains(t, out, "1 migrations applied.")
+	code, _, errs = command(t, []string{"schema", "apply", "--dir", t.TempDir()}, carried, kernel.Database(p.db))
+	require.Equal(t, kernel.ExitError, code)
+	require.Contains(t, errs, "no migrations in ")
+}
+
 // DATABASE_URL names the server of the scratch databases.
 func TestSchemaCheckWorksOnTheServerOfTheDatabase(t *testing.T) {
 	t.Setenv("DATABASE_URL", pgtest.Database(t))

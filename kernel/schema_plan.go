@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func planCommand(opts []fx.Option) *cobra.Command {
 
 // write plans and writes a candidate, with further renames and changes.
 func (f *planFlags) write(c *cobra.Command, app *described, renames func(last schema.Model) []schema.Rename, changes []migrate.Change) error {
-	folder, err := openFolder(f.dir, false)
+	folder, err := migrate.Open(os.DirFS(f.dir))
 	if err != nil {
 		return err
 	}
