@@ -148,6 +148,8 @@ type typedNil struct{ cause error }
 func (e *typedNil) Error() string { return "typed nil: " + e.cause.Error() }
 func (e *typedNil) Unwrap() error { return e.cause }
 
+func put(m map[string]int) { m["a"] = 1 }
+
 type mute struct{}
 
 func (mute) Error() string { panic("no words") }
@@ -215,8 +217,7 @@ func everyWayToFail(t *testing.T, group int) {
 		"five megabytes":        {returning(errors.New(strings.Repeat("ä", 5<<19))), "… [cut: "},
 		"a panic":               {func(context.Context, lab.Self) error { panic("at the disco") }, "listeners_test.go"},
 		"a nil map": {func(context.Context, lab.Self) error {
-			var m map[string]int
-			m["a"] = 1
+			put(nil)
 			return nil
 		}, "assignment to entry in nil map"},
 		"Goexit": {func(context.Context, lab.Self) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidings-go/tidings/delivery"
 	"github.com/tidings-go/tidings/integration/delivery/lab"
+	"github.com/tidings-go/tidings/integration/delivery/pgproxy"
 	"github.com/tidings-go/tidings/persistence/pgserver"
 )
 
@@ -149,4 +150,40 @@ func TestAStopWithoutDatabaseEnds(t *testing.T) {
 	lab.Start(t, base.URL, plan)
 	base.AwaitSettled()
 	base.Judge(plan.Spec())
+}
+
+// A hand-back whose connection is lost gives back once, or leaves it to the
+// lease.
+func TestALostHandBackGivesBackOnce(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]pgproxy.Rule{
+		"not sent":               {Match: pgproxy.Containing(handBackStatement...)},
+		"not answered":           {Match: pgproxy.Containing(handBackStatement...), Point: pgproxy.BeforeAnswering},
+		"COMMIT of, not sent":    {Match: pgproxy.CommitAfter(handBackStatement...)},
+		"COMMIT of, no answer":   {Match: pgproxy.CommitAfter(handBackStatement...), Point: pgproxy.BeforeAnswering},
+		"all of a stop, no more": {Match: pgproxy.Containing(""), Times: 1 << 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGate()
+			plan := single()
+			plan.Listeners[0].Run = g.run
+			base := lab.NewBase(t, plan)
+			proxy := pgproxy.Start(t, base.URL)
+			node := lab.Start(t, proxy.URL(), plan)
+			node.Put(t, 1, "gate", "", "", "")
+			<-g.running
+			base.Await(`SELECT count(*) >= 2 FROM tidings.delivery WHERE state = 'CLAIMED'`)
+			reached := proxy.Add(rule)
+			stopped := stopping(node, time.Minute)
+			await(t, reached, proxy)
+			close(g.open)
+			<-stopped
+			lab.Start(t, base.URL, plan)
+			base.AwaitSettled()
+			base.Judge(plan.Spec())
+			require.Zero(t, base.Int(`SELECT count(*) FROM tidings.delivery d JOIN "lab.delivery"."@event:Task" e ON e.id = event_id
+				WHERE attempts <> 1 AND "Do" = ''`), base.Describe())
+		})
+	}
 }
