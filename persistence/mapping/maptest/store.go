@@ -57,6 +57,14 @@ type Tables []schema.Table
 
 // Create creates the tables of a plan and compares them with the model.
 func (s *Store) Create(t require.TestingT, p *mapping.Plan) Tables {
+	all := s.create(t, p)
+	lines, err := schema.Differences(context.Background(), s.sessions[0], schema.Model{Tables: all})
+	require.NoError(t, err)
+	require.Empty(t, lines)
+	return all
+}
+
+func (s *Store) create(t require.TestingT, p *mapping.Plan) Tables {
 	name := fmt.Sprintf("t%d", s.count.Add(1))
 	var all Tables
 	for _, part := range p.Tables() {
@@ -71,18 +79,16 @@ func (s *Store) Create(t require.TestingT, p *mapping.Plan) Tables {
 	require.NoError(t, m.Validate())
 	_, err := s.sessions[0].ExecContext(context.Background(), strings.Join(m.DDL(), ";\n"))
 	require.NoError(t, err)
-	lines, err := schema.Differences(context.Background(), s.sessions[0], m)
-	require.NoError(t, err)
-	require.Empty(t, lines)
 	return all
 }
 
 // Drop drops them.
 func (s *Store) Drop(t require.TestingT, all Tables) {
-	for _, table := range all {
-		_, err := s.sessions[0].ExecContext(context.Background(), "DROP TABLE "+schema.Qualified(table.Schema, table.Name))
-		require.NoError(t, err)
+	names := make([]string, len(all))
+	for i, table := range all {
+		names[i] = schema.Qualified(table.Schema, table.Name)
 	}
+	require.NoError(t, s.Exec("DROP TABLE "+strings.Join(names, ", ")))
 }
 
 func columns(table schema.Table) string {
@@ -156,15 +162,19 @@ func (s *Store) loadTable(i int, table schema.Table, id int64, targets func() []
 func (s *Store) RoundTrip(t require.TestingT, p *mapping.Plan, all Tables, v any) []any {
 	var loaded []any
 	for i := range s.sessions {
-		rows, err := p.Encode(v)
-		require.NoError(t, err)
-		id, err := s.Insert(i, all, rows)
-		require.NoError(t, err, "%#v", rows)
-		got, err := s.Load((i+1)%len(s.sessions), all, id, p)
-		require.NoError(t, err)
-		loaded = append(loaded, got)
+		loaded = append(loaded, s.roundTrip(t, i, p, all, v))
 	}
 	return loaded
+}
+
+func (s *Store) roundTrip(t require.TestingT, i int, p *mapping.Plan, all Tables, v any) any {
+	rows, err := p.Encode(v)
+	require.NoError(t, err)
+	id, err := s.Insert(i, all, rows)
+	require.NoError(t, err)
+	got, err := s.Load((i+1)%len(s.sessions), all, id, p)
+	require.NoError(t, err)
+	return got
 }
 
 // MustPlan plans a type with the codecs and enums of this package.
