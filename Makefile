@@ -10,7 +10,7 @@ BENCHFLAGS ?=
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench postgres pgbouncer build alone vet race gofumpt staticcheck
+.PHONY: help demo test lint bench postgres pgbouncer promtool build alone vet race gofumpt staticcheck
 
 help: ## print the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -31,6 +31,9 @@ postgres: ## find PostgreSQL's server programs, or install them
 pgbouncer: ## find pgbouncer, which tests run the kernel behind, or install it
 	@.ci/pgbouncer
 
+promtool: ## find promtool, which checks metrics and alerts, or install it
+	@.ci/promtool
+
 build: ## build every package of the workspace
 	go build work
 
@@ -47,7 +50,7 @@ vet: ## go vet for Linux, macOS and Windows
 		GOOS=$$os go vet work; \
 	done
 
-race: postgres pgbouncer ## all tests with the race detector
+race: postgres pgbouncer promtool ## all tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) work
 
 gofumpt: bin/gofumpt

@@ -129,12 +129,13 @@ func (c *claimer) take(s *persistence.Statement, args ...any) ([]*job, error) {
 		}
 		defer rows.Close()
 		for rows.Next() {
-			j := &job{token: token}
+			j := &job{token: token, claimedAt: time.Now()}
 			var listener int32
-			if err := rows.Scan(&j.id, &j.eventID, &listener, &j.replay, &j.run, &j.attempt, &j.suspect, &j.createdAt); err != nil {
+			var late float64
+			if err := rows.Scan(&j.id, &j.eventID, &listener, &j.replay, &j.run, &j.attempt, &j.suspect, &j.createdAt, &late); err != nil {
 				return fmt.Errorf("read claimed job: %w", err)
 			}
-			j.lane = c.byID[listener]
+			j.lane, j.late = c.byID[listener], max(0, seconds(late))
 			jobs = append(jobs, j)
 		}
 		return rows.Err()
@@ -145,6 +146,7 @@ func (c *claimer) take(s *persistence.Statement, args ...any) ([]*job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("claim jobs: %w", err)
 	}
+	c.failing = false
 	slices.SortFunc(jobs, func(a, b *job) int {
 		return cmp.Or(a.createdAt.Compare(b.createdAt), cmp.Compare(a.id, b.id))
 	})
@@ -153,6 +155,7 @@ func (c *claimer) take(s *persistence.Statement, args ...any) ([]*job, error) {
 
 // claimFailed has the claim tried again soon.
 func (c *claimer) claimFailed(err error) {
+	c.failing = true
 	c.complain("jobs not claimed", err)
 	for _, l := range c.lanes {
 		l.more = false
@@ -169,7 +172,7 @@ func (c *claimer) accept(jobs []*job) int {
 	byType := map[*events.Type][]*job{}
 	for _, j := range jobs {
 		if j.attempt > j.lane.policy.MaxAttempts {
-			c.fail(j, failure{kind: FailureAttempts, final: true, unspent: true, err: errExhausted})
+			c.failUnstarted(j, failure{kind: FailureAttempts, final: true, unspent: true, err: errExhausted})
 			continue
 		}
 		byType[j.lane.sub.Type] = append(byType[j.lane.sub.Type], j)
@@ -214,7 +217,7 @@ func (c *claimer) load(typ *events.Type, jobs []*job) {
 			j.event.Err = fmt.Errorf("load event: %w", err)
 			unreadable = append(unreadable, j)
 		case !ok:
-			c.fail(j, failure{kind: FailurePayload, final: true, unspent: true, err: errMissing})
+			c.failUnstarted(j, failure{kind: FailurePayload, final: true, unspent: true, err: errMissing})
 		case stored.Err != nil:
 			j.event.Err = stored.Err
 			unreadable = append(unreadable, j)
@@ -253,6 +256,6 @@ func (c *claimer) unreadable(jobs []*job, final bool) {
 		return
 	}
 	for _, j := range jobs {
-		c.fail(j, failure{kind: FailurePayload, final: final, unspent: final, err: j.event.Err})
+		c.failUnstarted(j, failure{kind: FailurePayload, final: final, unspent: final, err: j.event.Err})
 	}
 }

@@ -31,6 +31,8 @@ type claimer struct {
 
 	pace, finished int // jobs ended in the last poll interval, and in this one
 
+	failing bool // the last claim failed
+
 	lost                []uuid.UUID // tokens of claims of unknown outcome
 	nextPoll, nextRenew time.Time
 }
@@ -40,7 +42,11 @@ func (r *run) claimer() {
 	for c.claiming.Err() == nil {
 		c.tick()
 		c.dispatch()
-		if !c.claim() {
+		got := c.claim()
+		if !c.failing {
+			c.claimed.Store(time.Now().UnixNano())
+		}
+		if !got {
 			c.wait()
 		}
 	}
@@ -86,6 +92,7 @@ func (c *claimer) dispatch() {
 
 func (c *claimer) start(jobs []*job) {
 	c.running++
+	c.busy.Store(int32(c.running))
 	jobs[0].lane.running++
 	if jobs[0].suspect {
 		c.held = time.Now().Add(suspectHold)
@@ -105,6 +112,7 @@ func (c *claimer) start(jobs []*job) {
 // ended notes that a worker is free again.
 func (c *claimer) ended(jobs []*job) {
 	c.running--
+	c.busy.Store(int32(c.running))
 	jobs[0].lane.running--
 	c.finished += len(jobs)
 	if jobs[0] == c.suspect {

@@ -51,8 +51,12 @@ type Config struct {
 	// differ in it, an event that cannot be rebuilt does not fail its job: the job
 	// is handed back, for another node may be able to.
 	Model string
-	// Logger is where noteworthy things go; default slog.Default().
+	// Logger is where noteworthy things go; default slog.Default(). Nothing is
+	// logged for each job at info or above: a repeated thing comes at most every
+	// ten seconds, with how often it came.
 	Logger *slog.Logger
+	// Observer sees what the node does; default is nobody.
+	Observer Observer
 }
 
 // DefaultSchema is the schema of the framework's tables.
@@ -77,6 +81,9 @@ func (c Config) WithDefaults() Config {
 	c.MaxHandBacks = or(c.MaxHandBacks, 5)
 	c.ErrorLimit = or(c.ErrorLimit, 8<<10)
 	c.Logger = or(c.Logger, slog.Default())
+	if c.Observer == nil {
+		c.Observer = blind{}
+	}
 	return c
 }
 

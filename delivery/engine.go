@@ -33,6 +33,8 @@ type Engine struct {
 	logger *slog.Logger
 	q      queries
 
+	observer Observer
+
 	wakes    chan struct{} // something may be ready
 	promotes chan struct{} // a waiting job may be due
 	promoted chan struct{} // waiting or lost jobs may be ready again
@@ -51,6 +53,8 @@ type run struct {
 	model string
 
 	registered atomic.Int64 // when, in nanoseconds
+	claimed    atomic.Int64 // when the claimer last did its work, in nanoseconds
+	busy       atomic.Int32 // workers that run a listener
 	lanes      []*lane
 	byID       map[int32]*lane
 
@@ -77,7 +81,7 @@ func New(db *persistence.Database, bus *events.Bus, config Config) (*Engine, err
 		return nil, err
 	}
 	e := &Engine{
-		config: config, db: db, bus: bus, logger: config.Logger,
+		config: config, db: db, bus: bus, logger: config.Logger, observer: config.Observer,
 		q: newQueries(db, config.Schema), wakes: make(chan struct{}, 1), promotes: make(chan struct{}, 1),
 		promoted: make(chan struct{}, 1),
 	}
@@ -136,6 +140,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := r.register(ctx); err != nil {
 		return fmt.Errorf("start delivery: %w", err)
 	}
+	r.claimed.Store(time.Now().UnixNano())
 	e.current.Store(r)
 	r.loops.Go(r.heartbeat)
 	r.loops.Go(r.maintain)
@@ -228,6 +233,7 @@ func (r *run) end() {
 	r.stopLife()
 	r.loops.Wait()
 	r.deregister()
+	r.flush(true)
 	r.stopWork(errStopping)
 }
 

@@ -37,7 +37,7 @@ const failRetries = 3
 // fail records a failed attempt in a short transaction on another connection:
 // WAITING with backoff, or FAILED at the cap. The history is written in any
 // case, also where the token was lost meanwhile.
-func (r *run) fail(j *job, f failure) {
+func (r *run) fail(j *job, f failure) Outcome {
 	final := f.final || j.attempt >= j.lane.policy.MaxAttempts
 	wait := j.lane.policy.Wait(j.attempt)
 	unspent := 0
@@ -55,14 +55,29 @@ func (r *run) fail(j *job, f failure) {
 		again = again || errors.Is(err, persistence.ErrUnknownOutcome)
 	}
 	if err != nil {
-		r.logger.ErrorContext(context.Background(), "failed attempt not recorded: the lease will end the claim",
-			slog.Int64("job", j.id), slog.String("listener", j.lane.identity()), slog.Any("error", err))
-		return
+		r.tell(slog.LevelError, "failed attempt not recorded: the lease will end the claim", j.lane.identity(),
+			slog.Int64("job", j.id), slog.Any("error", err))
+		return OutcomeUnrecorded
 	}
 	if !late && !final {
 		r.retryIn(wait)
 	}
 	r.logFailure(j, f, final && !late)
+	switch {
+	case f.kind == FailureUnknown:
+		return OutcomeUnknown
+	case late:
+		return OutcomeFenced
+	case final:
+		return OutcomeFailed
+	default:
+		return OutcomeRetried
+	}
+}
+
+// failUnstarted records the failure of a job whose listener was not started.
+func (r *run) failUnstarted(j *job, f failure) {
+	r.observer.Unstarted(j.lane.identity(), r.fail(j, f))
 }
 
 // recordFailure sends the failure; again says that it may have been recorded
@@ -75,30 +90,37 @@ func (r *run) recordFailure(args []any, again bool) (late bool, err error) {
 	return late, err
 }
 
-// logFailure logs what people must look at: jobs that failed for good. Retries
-// show in the view and the metrics; a line for each would be a storm.
+// logFailure logs what people must look at: that jobs of a listener failed for
+// good, the first at once and then one line per interval for all. Retries show in
+// the view and the metrics.
 func (r *run) logFailure(j *job, f failure, final bool) {
-	level, message := slog.LevelDebug, "attempt failed"
-	if final {
-		level, message = slog.LevelError, "job failed"
+	if !final && !r.logger.Enabled(context.Background(), slog.LevelDebug) {
+		return
 	}
-	r.logger.Log(context.Background(), level, message, slog.Int64("job", j.id), slog.String("listener", j.lane.identity()),
-		slog.Int("attempt", j.attempt), slog.String("failure", f.kind), slog.String("error", errorText(f.err, 500)))
+	attrs := []slog.Attr{
+		slog.Int64("job", j.id), slog.Int("attempt", j.attempt), slog.String("failure", f.kind), slog.String("error", errorText(f.err, 500)),
+	}
+	if final {
+		r.tell(slog.LevelError, "job failed", j.lane.identity(), attrs...)
+		return
+	}
+	r.logger.LogAttrs(context.Background(), slog.LevelDebug, "attempt failed", append(attrs, slog.String("listener", j.lane.identity()))...)
 }
 
 // handBackStarted gives a job back that the stop interrupted, unspent, a bounded
 // number of times; after that the attempt counts.
-func (r *run) handBackStarted(j *job, cause error) {
+func (r *run) handBackStarted(j *job, cause error) Outcome {
 	n, err := r.exec(r.q.handBackStarted, j.id, j.token.String(), r.config.MaxHandBacks, r.node.String(),
 		errorText(cause, r.config.ErrorLimit))
 	if err != nil {
-		r.logger.WarnContext(context.Background(), "interrupted job not handed back: the lease will end the claim",
+		r.tell(slog.LevelWarn, "interrupted job not handed back: the lease will end the claim", j.lane.identity(),
 			slog.Int64("job", j.id), slog.Any("error", err))
-		return
+		return OutcomeUnrecorded
 	}
 	if n == 0 {
-		r.fail(j, failure{kind: FailureListener, err: fmt.Errorf("handed back %d times: %w", r.config.MaxHandBacks, cause)})
+		return r.fail(j, failure{kind: FailureListener, err: fmt.Errorf("handed back %d times: %w", r.config.MaxHandBacks, cause)})
 	}
+	return OutcomeHandedBack
 }
 
 // errorText returns what is kept of an error: NUL and invalid UTF-8, which

@@ -20,21 +20,34 @@ var errGroup = errors.New("group rolled back")
 // runs alone, in the same attempt, so that the outcomes stay independent.
 func (r *run) processGroup(jobs []*job) {
 	returned := false
+	var seen observed
 	defer func() {
 		if !returned { // Goexit: this goroutine ends; the jobs run alone on others
+			seen.ended(OutcomeUngrouped, errGoexit)
 			r.processSingly(jobs)
 		}
 	}()
-	err := access.Protect(func() error { return r.attemptGroup(jobs) })
+	err := access.Protect(func() error { return r.attemptGroup(jobs, &seen) })
 	returned = true
 	switch {
 	case err == nil:
+		seen.ended(OutcomeCompleted, nil)
 	case errors.Is(err, persistence.ErrUnknownOutcome) && !errors.Is(err, errGroup):
-		for _, j := range jobs {
-			r.conclude(j, err) // the fence decides about each
+		for i, j := range jobs {
+			seen[i](r.conclude(j, err), err) // the fence decides about each
 		}
 	default:
+		seen.ended(OutcomeUngrouped, err)
 		r.processSingly(jobs)
+	}
+}
+
+// observed ends what an observer was told of the jobs of a group.
+type observed []func(Outcome, error)
+
+func (o observed) ended(outcome Outcome, err error) {
+	for _, end := range o {
+		end(outcome, err)
 	}
 }
 
@@ -43,7 +56,7 @@ func (r *run) processGroup(jobs []*job) {
 func (r *run) processSingly(jobs []*job) {
 	for _, j := range jobs {
 		if r.working.Err() != nil {
-			r.handBackStarted(j, errStopping)
+			r.observer.Unstarted(j.lane.identity(), r.handBackStarted(j, errStopping))
 			continue
 		}
 		var alone sync.WaitGroup
@@ -54,7 +67,7 @@ func (r *run) processSingly(jobs []*job) {
 
 // attemptGroup runs one transaction for all jobs. Jobs that are not this node's
 // any more are left out, and looked at alone afterwards.
-func (r *run) attemptGroup(jobs []*job) error {
+func (r *run) attemptGroup(jobs []*job, seen *observed) error {
 	l := jobs[0].lane
 	ctx, cancel := context.WithTimeoutCause(r.working, l.policy.TimeLimit*time.Duration(len(jobs)), errLimit)
 	defer cancel()
@@ -68,7 +81,9 @@ func (r *run) attemptGroup(jobs []*job) error {
 	}
 	started := time.Now()
 	for _, j := range jobs {
-		if err := r.deliverInGroup(ctx, t, j); err != nil {
+		inner, end := r.observer.Started(ctx, j.observed())
+		*seen = append(*seen, end)
+		if err := r.deliverInGroup(inner, t, j); err != nil {
 			return fmt.Errorf("%w: %w", errGroup, err)
 		}
 	}

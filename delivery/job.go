@@ -21,6 +21,8 @@ type job struct {
 	attempt   int
 	suspect   bool
 	createdAt time.Time
+	late      time.Duration // how long it had been due when it was claimed
+	claimedAt time.Time     // by this node's clock
 	token     uuid.UUID
 	event     events.Stored
 }

@@ -39,6 +39,7 @@ func (r *run) maintain() {
 		r.promote()
 		r.once(stepTerminate, "overdue backends", r.q.terminate, backendPrefix(r.config.Schema))
 		r.once(stepNodes, "dead nodes", r.q.forgetNodes)
+		r.flush(false)
 		for due := false; !due; {
 			select {
 			case <-r.living.Done():

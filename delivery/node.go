@@ -25,8 +25,10 @@ func (r *run) register(ctx context.Context) error {
 }
 
 // Ready says why the node does not deliver, or nil: its registration is not
-// fresh, so that it claims nothing, until it can be renewed. A stopped engine is
-// not ready; one without deferred listeners always is.
+// fresh, so that it claims nothing, until it can be renewed; or its claimer has
+// not done its work for as long as a registration holds, because its statements
+// fail or wait for a lock. It becomes ready again by itself. An engine that is
+// stopped or stopping is not ready; one without deferred listeners always is.
 func (e *Engine) Ready() error {
 	if len(e.bus.Deferred()) == 0 {
 		return nil
@@ -35,8 +37,14 @@ func (e *Engine) Ready() error {
 	if r == nil {
 		return errors.New("delivery is not running")
 	}
+	if r.claiming.Err() != nil {
+		return errors.New("delivery is stopping")
+	}
 	if age := time.Since(time.Unix(0, r.registered.Load())); age > 3*e.config.Heartbeat {
 		return fmt.Errorf("the node's registration was last renewed %v ago", age.Round(time.Second))
+	}
+	if age := time.Since(time.Unix(0, r.claimed.Load())); age > max(3*e.config.Heartbeat, 3*e.config.Poll) {
+		return fmt.Errorf("the claimer has not claimed for %v", age.Round(time.Second))
 	}
 	return nil
 }

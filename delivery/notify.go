@@ -86,6 +86,7 @@ func (n *Notifier) Stop() {
 	}
 	n.stop()
 	<-n.done
+	n.flush(true)
 	n.stop = nil
 }
 

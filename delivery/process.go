@@ -36,43 +36,47 @@ func (r *run) process(j *job) {
 	if j.suspect && !r.mark(j) {
 		return
 	}
-	returned := false
+	ctx, ended := r.observer.Started(r.working, j.observed())
+	var outcome Outcome
+	err := errGoexit // unless it returns: the transaction was rolled back on the way here
 	defer func() {
-		if !returned { // Goexit: the transaction was rolled back on the way here
-			r.fail(j, failure{kind: FailureListener, err: errGoexit})
+		if outcome == "" {
+			outcome = r.fail(j, failure{kind: FailureListener, err: err})
 		}
+		ended(outcome, err)
 	}()
 	// Looking at a listener's error runs its methods, and those of a typed nil
 	// panic: that must not end the process.
-	err := access.Protect(func() error {
-		err := r.attempt(j)
+	err = access.Protect(func() error {
+		err := r.attempt(ctx, j)
 		for n := 0; n < conflictRetries && persistence.IsRetryable(err) && r.working.Err() == nil; n++ {
-			err = r.attempt(j)
+			err = r.attempt(ctx, j)
 		}
 		return err
 	})
-	returned = true
-	if p := access.Protect(func() error { r.conclude(j, err); return nil }); p != nil {
-		r.fail(j, failure{kind: FailureListener, err: p})
+	if p := access.Protect(func() error { outcome = r.conclude(j, err); return nil }); p != nil {
+		err = p
 	}
 }
 
 // conclude decides on the outcome of an attempt.
-func (r *run) conclude(j *job, err error) {
+func (r *run) conclude(j *job, err error) Outcome {
 	switch {
 	case err == nil:
+		return OutcomeCompleted
 	case errors.Is(err, errFenced):
-		r.logger.WarnContext(context.Background(), "job was lost before its listener started",
-			slog.Int64("job", j.id), slog.String("listener", j.lane.identity()))
+		r.tell(slog.LevelWarn, "job was lost before its listener started", j.lane.identity(), slog.Int64("job", j.id))
+		return OutcomeFenced
 	case errors.Is(err, errNotMet):
 		r.handBack([]*job{j}, claimRetry)
+		return OutcomeHandedBack
 	case errors.Is(err, errStopping):
-		r.handBackStarted(j, err)
+		return r.handBackStarted(j, err)
 	case errors.Is(err, persistence.ErrUnknownOutcome):
 		// The fence decides: if the commit went through, the token is gone.
-		r.fail(j, failure{kind: FailureUnknown, err: fmt.Errorf("%w: %w", errUnknown, err)})
+		return r.fail(j, failure{kind: FailureUnknown, err: fmt.Errorf("%w: %w", errUnknown, err)})
 	default:
-		r.fail(j, failure{kind: FailureListener, err: err})
+		return r.fail(j, failure{kind: FailureListener, err: err})
 	}
 }
 
@@ -88,8 +92,8 @@ func (r *run) mark(j *job) bool {
 }
 
 // attempt runs one processing transaction.
-func (r *run) attempt(j *job) error {
-	ctx, cancel := context.WithTimeoutCause(r.working, j.lane.policy.TimeLimit, errLimit)
+func (r *run) attempt(ctx context.Context, j *job) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, j.lane.policy.TimeLimit, errLimit)
 	defer cancel()
 	t, err := r.db.Begin(ctx, persistence.TxOptions{Isolation: j.lane.policy.Isolation})
 	if err != nil {

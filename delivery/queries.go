@@ -36,7 +36,7 @@ WHERE id = ANY (ARRAY(
 	) job
 	WHERE EXISTS (SELECT FROM %[1]s.node WHERE node.id = $2::uuid AND node.expires_at > now())
 ))
-RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at`
+RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at, extract(epoch FROM clock_timestamp() - due_at)::float8`
 
 // claimSuspectSQL takes one suspect alone. $1 token, $2 node, $3 listeners,
 // $4 leases in microseconds.
@@ -52,7 +52,7 @@ WHERE id = ANY (ARRAY(
 	LIMIT 1
 	FOR NO KEY UPDATE SKIP LOCKED
 ))
-RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at`
+RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at, extract(epoch FROM clock_timestamp() - due_at)::float8`
 
 // suspectsSQL says whether a claim of a suspect could find one. $1 listeners.
 const suspectsSQL = `SELECT EXISTS (
@@ -267,22 +267,6 @@ const differSQL = `SELECT EXISTS (
 // forgetNodesSQL removes nodes that have been dead for a day: until then they
 // help to understand what happened.
 const forgetNodesSQL = `DELETE FROM %[1]s.node WHERE expires_at < now() - interval '1 day'`
-
-// agesSQL answers with the age in seconds of the oldest due job of each
-// listener: ready ones by their index, and waiting ones that nobody promoted, of
-// which the first thousand tell enough.
-const agesSQL = `SELECT l.name, greatest(0, coalesce(extract(epoch FROM clock_timestamp() - least(ready.due_at, waiting.due_at)), 0))::double precision
-FROM %[1]s.listener l
-LEFT JOIN LATERAL (
-	SELECT least(
-		(SELECT d.due_at FROM %[1]s.delivery d WHERE d.state = 'READY' AND NOT d.suspect AND d.listener_id = l.id ORDER BY d.created_at, d.id LIMIT 1),
-		(SELECT d.due_at FROM %[1]s.delivery d WHERE d.state = 'READY' AND d.suspect AND d.listener_id = l.id ORDER BY d.created_at, d.id LIMIT 1)) AS due_at
-) ready ON true
-LEFT JOIN (
-	SELECT listener_id, min(due_at) AS due_at FROM (
-		SELECT listener_id, due_at FROM %[1]s.delivery WHERE state = 'WAITING' AND due_at <= now() ORDER BY due_at LIMIT 1000) w
-	GROUP BY listener_id
-) waiting ON waiting.listener_id = l.id`
 
 // queries are the statements of one framework schema.
 type queries struct {

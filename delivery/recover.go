@@ -27,7 +27,8 @@ func (r *run) recoverLost() {
 		all += len(page)
 	}
 	if all > 0 {
-		r.logger.WarnContext(context.Background(), "lost jobs recovered", slog.Int("jobs", all))
+		r.observer.LeasesLost(all)
+		r.tell(slog.LevelWarn, "lost jobs recovered", "", slog.Int("jobs", all))
 	}
 }
 

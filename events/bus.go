@@ -27,9 +27,11 @@ type Bus struct {
 	types     map[reflect.Type]*channel
 	open      atomic.Bool
 
-	wake    func(listeners []int32)
-	observe func(Emitted)
-	shuffle func(n int, swap func(i, j int))
+	wake      func(listeners []int32)
+	observers []func(Emitted)
+	around    func(context.Context, *access.Declaration, uuid.UUID) (context.Context, func(error))
+	trace     func(context.Context) string
+	shuffle   func(n int, swap func(i, j int))
 }
 
 // channel is one event type of an app with its subscribers.
@@ -53,18 +55,8 @@ type Subscriber struct {
 	deps any
 }
 
-// Emitted is one emitted event, as an observer sees it after the commit.
-type Emitted struct {
-	ID    uuid.UUID
-	Type  string
-	Event any
-}
-
 // BusOption configures a Bus.
 type BusOption func(*Bus)
-
-// Observe has f called for every emitted event whose transaction committed.
-func Observe(f func(Emitted)) BusOption { return func(b *Bus) { b.observe = f } }
 
 // Shuffle has the order of synchronous listeners changed at every emit by
 // shuffle, such as rand.Shuffle: apps must not build on that order, and a test

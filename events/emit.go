@@ -32,6 +32,7 @@ func (b *Bus) emit(ctx context.Context, e *emission) error {
 		return err
 	}
 	if c.stores() {
+		r.trace = b.traceOf(ctx)
 		fresh, err := c.store.put(ctx, t, r, fact, c.id, c.listeners)
 		if err != nil {
 			return err
@@ -122,8 +123,12 @@ func (b *Bus) announce(t *persistence.Transaction, c *channel, r *row, e *emissi
 	if b.wake != nil && len(c.wakes) > 0 {
 		t.AfterCommit(func() { b.wake(c.wakes) })
 	}
-	if b.observe != nil {
-		t.AfterCommit(func() { b.observe(Emitted{r.id, c.typ.decl.Identity, e.event}) })
+	if len(b.observers) > 0 {
+		t.AfterCommit(func() {
+			for _, observe := range b.observers {
+				observe(Emitted{r.id, c.typ.decl.Identity, e.event})
+			}
+		})
 	}
 }
 
@@ -136,13 +141,13 @@ func (b *Bus) runSync(ctx context.Context, t *persistence.Transaction, c *channe
 	returned := false
 	defer func() {
 		if !returned {
-			t.SetRollbackOnly(errors.New("a synchronous listener ended its goroutine"))
+			t.SetRollbackOnly(errGoexit)
 		}
 	}()
 	for _, s := range b.ordered(c.sync) {
 		meta := s.meta(Stored{ID: r.id, OccurredAt: *r.occurredAt, Correlation: r.correlation, Causation: r.causation})
 		meta.Attempt = 1
-		if err := s.run(ctx, t, e.event, meta); err != nil {
+		if err := b.runOne(ctx, s, t, e.event, meta); err != nil {
 			returned = true
 			t.SetRollbackOnly(err)
 			return err

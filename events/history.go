@@ -134,7 +134,10 @@ func connectHistory[T any](rt *access.Runtime) History[T] {
 func HistoryOf[T any](entries ...Entry[T]) History[T] {
 	all := make([]Stored, len(entries))
 	for i, e := range entries {
-		all[i] = Stored{e.ID, e.Event, e.OccurredAt, e.RecordedAt, e.Correlation, e.Causation, e.Err}
+		all[i] = Stored{
+			ID: e.ID, Event: e.Event, OccurredAt: e.OccurredAt, RecordedAt: e.RecordedAt,
+			Correlation: e.Correlation, Causation: e.Causation, Err: e.Err,
+		}
 	}
 	return History[T]{func(_ context.Context, q *historyQuery) (historyPage, error) { return q.from(all) }}
 }

@@ -137,6 +137,8 @@ func deliveryTable(framework string) schema.Table {
 			{Name: "delivery_ready", Columns: schema.On("listener_id", "created_at", "id"), Where: "state = 'READY' AND NOT suspect"},
 			{Name: "delivery_suspect", Columns: schema.On("listener_id", "created_at", "id"), Where: "state = 'READY' AND suspect"},
 			{Name: "delivery_waiting", Columns: schema.On("due_at"), Where: "state = 'WAITING'"},
+			// For the metrics alone; a job that succeeds at once never enters it.
+			{Name: "delivery_waiting_listener", Columns: schema.On("listener_id", "created_at"), Where: "state = 'WAITING'"},
 			{Name: "delivery_claimed", Columns: schema.On("lease_expires_at"), Where: "state = 'CLAIMED'"},
 			{Name: "delivery_failed", Columns: schema.On("listener_id", "id"), Where: "state = 'FAILED'"},
 		},

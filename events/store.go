@@ -52,12 +52,13 @@ type row struct {
 	occurredAt  *time.Time
 	correlation string
 	causation   uuid.UUID
+	trace       string
 }
 
 // put stores an event with jobs for the listeners. It returns false where the
 // identity is already taken.
 func (s *store) put(ctx context.Context, t *persistence.Transaction, r *row, fact *mapping.Rows, typeID int32, listeners string) (bool, error) {
-	var occurred, causation any
+	var occurred, causation, trace any
 	nanos := 0
 	if r.occurredAt != nil {
 		at := r.occurredAt.UTC()
@@ -67,7 +68,10 @@ func (s *store) put(ctx context.Context, t *persistence.Transaction, r *row, fac
 	if r.causation != uuid.Nil {
 		causation = r.causation.String()
 	}
-	args := append([]any{r.id.String(), occurred, nanos, r.correlation, causation, nil, typeID, listeners}, fact.Root()...)
+	if r.trace != "" {
+		trace = r.trace
+	}
+	args := append([]any{r.id.String(), occurred, nanos, r.correlation, causation, trace, typeID, listeners}, fact.Root()...)
 	var stored sql.NullTime
 	if err := s.insert.QueryOne(ctx, t, args, &stored); err != nil {
 		return false, err
@@ -106,6 +110,8 @@ type Stored struct {
 	RecordedAt  time.Time
 	Correlation string
 	Causation   uuid.UUID
+	// Trace is the trace context of the publisher, or "".
+	Trace string
 	// Err says why the event could not be rebuilt; it wraps ErrRebuild.
 	Err error
 }
@@ -158,12 +164,13 @@ func (s *store) queryOwn(ctx context.Context, t *persistence.Transaction, statem
 		var e Stored
 		var nanos int
 		var causation uuid.NullUUID
+		var trace sql.NullString
 		fact := s.plan.Targets(0)
-		if err := rows.Scan(append([]any{&e.ID, &e.OccurredAt, &nanos, &e.Correlation, &causation, &e.RecordedAt}, fact...)...); err != nil {
+		if err := rows.Scan(append([]any{&e.ID, &e.OccurredAt, &nanos, &e.Correlation, &causation, &trace, &e.RecordedAt}, fact...)...); err != nil {
 			return nil, nil, err
 		}
 		e.OccurredAt = e.OccurredAt.UTC().Add(time.Duration(nanos))
-		e.RecordedAt, e.Causation = e.RecordedAt.UTC(), causation.UUID
+		e.RecordedAt, e.Causation, e.Trace = e.RecordedAt.UTC(), causation.UUID, trace.String
 		all = append(all, e)
 		records[e.ID] = s.plan.NewRecord()
 		records[e.ID].Add(0, fact)

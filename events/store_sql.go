@@ -50,7 +50,7 @@ SELECT (SELECT "@occurredAt" FROM event)`,
 // loadSQL reads events; whereID, those with the given identities. Rows of events
 // never change.
 func loadSQL(table schema.Table, fact []schema.Column) string {
-	names := []string{eventID, eventOccurred, eventNanos, eventCorrelate, eventCausation, eventRecorded}
+	names := []string{eventID, eventOccurred, eventNanos, eventCorrelate, eventCausation, eventTrace, eventRecorded}
 	for _, c := range fact {
 		names = append(names, c.Name)
 	}

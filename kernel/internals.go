@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"net"
+
 	"github.com/jmoiron/sqlx"
 	"go.uber.org/fx"
 
@@ -13,6 +15,8 @@ type Parts struct {
 	Pool *sqlx.DB
 	// Schema is the schema of the framework's tables.
 	Schema string
+	// AdminAddr returns where the started app serves its admin endpoint, or nil.
+	AdminAddr func() net.Addr
 	// Delivers are the identities of the listeners that this process delivers.
 	Delivers []string
 }
@@ -25,11 +29,18 @@ func Assemble(external External, parts *Parts, bus []events.BusOption, opts ...f
 		return nil
 	})
 	return fx.Options(core(), Distinct(opts...), setting, quiet(), fx.Invoke(func(k *kernel) {
-		*parts = Parts{Pool: k.pool, Schema: k.config.Delivery.Schema}
+		*parts = Parts{Pool: k.pool, Schema: k.config.Delivery.Schema, AdminAddr: k.adminAddr}
 		for _, s := range k.bus.Deferred() {
 			if k.engine != nil {
 				parts.Delivers = append(parts.Delivers, s.Listener.Declaration().Identity)
 			}
 		}
 	}))
+}
+
+func (k *kernel) adminAddr() net.Addr {
+	if k.admin == nil {
+		return nil
+	}
+	return k.admin.Addr()
 }

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/fx"
 
 	"github.com/tidings-go/tidings/access"
@@ -37,6 +36,9 @@ type kernel struct {
 	notify  *delivery.Notifier
 	admin   *boot.Admin      // nil where nothing is served
 	dev     *pgserver.Server // while it runs
+	started atomic.Bool      // from the end of the start to the begin of the stop
+
+	instruments *observability.Instruments
 }
 
 // core is the kernel as an fx option: what every app has once.
@@ -70,8 +72,9 @@ func (k *kernel) discardOn(err error) error {
 // assemble makes the kernel and appends its hook. Everything that holds a handle
 // is constructed after it, so its hook starts first and stops last; delivery
 // starts after all hooks and stops before them.
-func assemble(s *settings, mappings persistence.MappingsIn, lc fx.Lifecycle) (*kernel, error) {
+func assemble(s *settings, mappings persistence.MappingsIn, lc fx.Lifecycle, given fromContainer) (*kernel, error) {
 	k := &kernel{settings: s, runtime: access.NewRuntime()}
+	k.instrument(given)
 	config, err := boot.FromEnvironment(s.config, k.environment)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
@@ -79,7 +82,7 @@ func assemble(s *settings, mappings persistence.MappingsIn, lc fx.Lifecycle) (*k
 	if s.flags != nil {
 		s.flags(&config)
 	}
-	config.Delivery.Logger = s.logger
+	config.Delivery.Logger, config.Delivery.Observer = s.logger, k.instruments
 	k.config = config.WithDefaults()
 	if err := k.config.Delivery.Validate(); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
@@ -93,7 +96,7 @@ func assemble(s *settings, mappings persistence.MappingsIn, lc fx.Lifecycle) (*k
 	}
 	k.db = persistence.New(k.pool, prepared...)
 	k.plans = events.NewPlans(mappings.Registrations...)
-	k.bus = events.NewBus(k.db, k.config.Delivery.Schema, append(slices.Clone(s.bus), events.WithPlans(k.plans))...)
+	k.bus = events.NewBus(k.db, k.config.Delivery.Schema, slices.Concat(s.bus, k.instruments.BusOptions(), []events.BusOption{events.WithPlans(k.plans)})...)
 	lc.Append(fx.Hook{OnStart: k.start, OnStop: k.stop})
 	if hooks, ok := lc.(*boot.Hooks); ok {
 		hooks.Last(k.startDelivery, k.stopDelivery)
@@ -175,26 +178,22 @@ func connect(k *kernel, in access.BoundIn, declared access.DeclaredIn) error {
 	for _, b := range in.Bound {
 		switch d := b.Declared.(type) {
 		case *usecase.Definition:
-			k.runtime.Bind(d.Target(), k.running(d.Operation(k.db, b.Deps)))
+			k.runtime.Bind(d.Target(), k.instruments.Operation(d.Declaration(), k.running(d.Operation(k.db, b.Deps))))
 		case *events.Listener:
 			if err := k.bus.Subscribe(d, b.Deps); err != nil {
 				return err
 			}
 		}
 	}
-	var listeners []string
-	for _, s := range k.bus.Deferred() {
-		listeners = append(listeners, s.Listener.Declaration().Identity)
-	}
 	for _, d := range declared.Declared {
 		if t, ok := d.(*events.Type); ok {
-			k.runtime.Bind(t.Target(), k.bus.Operation(t))
+			k.runtime.Bind(t.Target(), k.instruments.Operation(t.Declaration(), k.bus.Operation(t)))
 		}
 	}
-	if err := k.observe(listeners); err != nil {
+	if err := k.deliver(); err != nil {
 		return err
 	}
-	return k.deliver()
+	return k.observe(declared.Declared)
 }
 
 // running lets operations pass while the app runs: before, its database is not
@@ -223,51 +222,5 @@ func (k *kernel) deliver() (err error) {
 		}
 		k.notify.Notify()
 	})
-	return nil
-}
-
-// observe registers the metrics and makes the admin endpoint.
-func (k *kernel) observe(listeners []string) error {
-	if k.registry == nil {
-		k.registry = prometheus.NewRegistry()
-		k.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	}
-	err := k.registry.Register(observability.NewCollector(listeners, func(ctx context.Context) (map[string]float64, error) {
-		if !k.bus.IsOpen() {
-			return nil, fmt.Errorf("the app has not started: %w", access.ErrNotRunning)
-		}
-		return delivery.QueueAges(ctx, k.db, k.config.Delivery.Schema)
-	}))
-	if err != nil {
-		return fmt.Errorf("register metrics: %w", err)
-	}
-	if k.settings.admin && k.config.AdminAddr != boot.Off {
-		k.admin = boot.NewAdmin(k.config.AdminAddr, k.registry, k.ready, k.logger)
-	}
-	return nil
-}
-
-// reach asks the database whether it is read-only. A ping would not do: it takes
-// a connection that went stale in the pool for a database that is down (tried).
-func (k *kernel) reach(ctx context.Context) (readOnly bool, err error) {
-	err = k.pool.GetContext(ctx, &readOnly, `SELECT current_setting('transaction_read_only')::boolean`)
-	if err != nil {
-		return false, fmt.Errorf("database not reached: %w", err)
-	}
-	return readOnly, nil
-}
-
-// ready says why the process cannot do its work, or nil.
-func (k *kernel) ready(ctx context.Context) error {
-	readOnly, err := k.reach(ctx)
-	if err != nil {
-		return err
-	}
-	if readOnly {
-		return errors.New("the database is read-only")
-	}
-	if k.engine != nil {
-		return k.engine.Ready()
-	}
 	return nil
 }

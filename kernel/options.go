@@ -9,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/fx"
 
 	"github.com/tidings-go/tidings/boot"
@@ -33,6 +34,7 @@ type settings struct {
 	devSchema   []string
 	logger      *slog.Logger
 	registry    *prometheus.Registry
+	tracing     trace.TracerProvider
 	commands    []*cobra.Command
 	bus         []events.BusOption
 	external    External
@@ -170,15 +172,38 @@ func Logger(log *slog.Logger) Option {
 	})
 }
 
-// Registry has the kernel register its metrics with the app's own registry.
-// Default is a registry of its own with Go's and the process's metrics, which
-// /metrics serves.
+// Registry has the kernel register its metrics with the app's own registry, which
+// /metrics then serves. Default is the *prometheus.Registry that the container
+// provides, else one of the kernel's own with Go's and the process's metrics.
 func Registry(r *prometheus.Registry) Option {
 	return option(func(s *settings) error {
 		if r == nil {
 			return errors.New("kernel.Registry: want a registry")
 		}
 		s.registry = r
+		return nil
+	})
+}
+
+// Tracing sends the kernel's OpenTelemetry spans to provider: one for every
+// usecase, service, emit and run of a listener; a deferred listener's span links
+// to the emit, also across processes. Default is the trace.TracerProvider that
+// the container provides, else OpenTelemetry's global one.
+func Tracing(provider trace.TracerProvider) Option {
+	return option(func(s *settings) error {
+		if provider == nil {
+			return errors.New("kernel.Tracing: want a tracer provider")
+		}
+		s.tracing = provider
+		return nil
+	})
+}
+
+// AdminAddr is Admin at an address that code chooses; TIDINGS_ADMIN_ADDR still
+// overrides it. Port 0 takes a free one, which the log names.
+func AdminAddr(addr string) Option {
+	return option(func(s *settings) error {
+		s.admin, s.config.AdminAddr = true, addr
 		return nil
 	})
 }

@@ -144,6 +144,17 @@ func container(t testing.TB, app *fx.App) *dig.Container {
 // DB returns the pool of the app's database, for arranging and asserting by SQL.
 func (k *Kernel) DB() *sqlx.DB { return k.parts.Pool }
 
+// AdminURL returns the URL of the app's admin endpoint. The app must have the
+// option kernel.AdminAddr("127.0.0.1:0"), which takes a free port.
+func (k *Kernel) AdminURL() string {
+	k.t.Helper()
+	addr := k.parts.AdminAddr()
+	if addr == nil {
+		k.t.Fatal("the app serves no admin endpoint: give it kernel.AdminAddr")
+	}
+	return "http://" + addr.String()
+}
+
 // Schema returns the schema of the framework's tables.
 func (k *Kernel) Schema() string { return k.parts.Schema }
 
