@@ -99,7 +99,7 @@ func assemble(s *settings, mappings persistence.MappingsIn, lc fx.Lifecycle, giv
 	k.bus = events.NewBus(k.db, k.config.Delivery.Schema, slices.Concat(s.bus, k.instruments.BusOptions(), []events.BusOption{events.WithPlans(k.plans)})...)
 	lc.Append(fx.Hook{OnStart: k.start, OnStop: k.stop})
 	if hooks, ok := lc.(*boot.Hooks); ok {
-		hooks.Last(k.startDelivery, k.stopDelivery)
+		hooks.Last(k.startLast, k.stopFirst)
 	}
 	return k, nil
 }

@@ -39,7 +39,7 @@ func (k *kernel) open(ctx context.Context) error {
 		return err
 	}
 	if _, err := k.reach(ctx); err != nil {
-		return fmt.Errorf("database %w", err)
+		return err
 	}
 	m := model(k.bus, k.config.Delivery.Schema)
 	if k.dev != nil {
@@ -138,20 +138,14 @@ func (k *kernel) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// startDelivery is the last step of a start.
 func (k *kernel) startDelivery(ctx context.Context) error {
-	if k.engine != nil {
-		if err := k.engine.Start(ctx); err != nil {
-			return err
-		}
+	if k.engine == nil {
+		return nil
 	}
-	k.started.Store(true)
-	return nil
+	return k.engine.Start(ctx)
 }
 
-// stopDelivery is the first step of a stop.
 func (k *kernel) stopDelivery(ctx context.Context) error {
-	k.started.Store(false)
 	if k.engine == nil {
 		return nil
 	}

@@ -61,6 +61,20 @@ func (k *kernel) observe(declared []access.Declared) error {
 	return nil
 }
 
+// startLast is the last step of a start, stopFirst the first of a stop.
+func (k *kernel) startLast(ctx context.Context) error {
+	if err := k.startDelivery(ctx); err != nil {
+		return err
+	}
+	k.started.Store(true)
+	return nil
+}
+
+func (k *kernel) stopFirst(ctx context.Context) error {
+	k.started.Store(false)
+	return k.stopDelivery(ctx)
+}
+
 func (k *kernel) workers() (busy, all int) {
 	if k.engine == nil {
 		return 0, 0
@@ -89,7 +103,7 @@ const schemaEvery = 10 * time.Second
 func (k *kernel) health() *observability.Health {
 	return observability.NewHealth(
 		observability.Check{Name: "process", Run: func(context.Context) error { return k.up() }},
-		observability.Check{Name: "database", Run: k.writable},
+		observability.Check{Run: k.writable},
 		observability.Check{Name: "schema", Every: schemaEvery, Run: func(ctx context.Context) error {
 			return k.compare(ctx, model(k.bus, k.config.Delivery.Schema))
 		}},
@@ -100,7 +114,7 @@ func (k *kernel) health() *observability.Health {
 func (k *kernel) writable(ctx context.Context) error {
 	readOnly, err := k.reach(ctx)
 	if err == nil && readOnly {
-		err = errors.New("read-only: it is a standby, or default_transaction_read_only is set")
+		err = errors.New("database read-only: it is a standby, or default_transaction_read_only is set")
 	}
 	return err
 }
@@ -110,7 +124,7 @@ func (k *kernel) writable(ctx context.Context) error {
 func (k *kernel) reach(ctx context.Context) (readOnly bool, err error) {
 	err = k.pool.GetContext(ctx, &readOnly, `SELECT current_setting('transaction_read_only')::boolean`)
 	if err != nil {
-		return false, fmt.Errorf("not reached: %w", err)
+		return false, fmt.Errorf("database not reached: %w", err)
 	}
 	return readOnly, nil
 }

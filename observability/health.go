@@ -10,6 +10,7 @@ import (
 
 // Check is one condition for a process to do its work.
 type Check struct {
+	// Name begins what is said of it; "" where Run says all.
 	Name string
 	// Run says what is wrong, or nil. It must end when its context does.
 	Run func(context.Context) error
@@ -41,7 +42,7 @@ func (h *Health) Ready(ctx context.Context) error {
 		}
 		wg.Go(func() {
 			if err := c.Run(ctx); err != nil {
-				errs[n] = fmt.Errorf("%s: %w", c.Name, err)
+				errs[n] = c.named(err)
 				return
 			}
 			h.mu.Lock()
@@ -51,6 +52,13 @@ func (h *Health) Ready(ctx context.Context) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+func (c Check) named(err error) error {
+	if c.Name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", c.Name, err)
 }
 
 func (h *Health) holds(n int) bool {

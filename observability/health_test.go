@@ -43,7 +43,7 @@ func TestReadyTurnsFalseWhenTheDatabaseIsReadOnlyAndHeals(t *testing.T) {
 	ready(t, admin, "")
 	sqlExec(t, k, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
 	k.DB().SetMaxIdleConns(0) // new sessions take the setting
-	ready(t, admin, "database: read-only")
+	ready(t, admin, "database read-only")
 	tx, err := k.DB().Beginx()
 	require.NoError(t, err)
 	_, err = tx.Exec(`SET TRANSACTION READ WRITE`)
@@ -62,7 +62,7 @@ func TestReadyTurnsFalseWhenTheSchemaDriftsAndHeals(t *testing.T) {
 	ready(t, admin, "schema:")
 	sqlExec(t, k, `ALTER TABLE tidings.delivery ADD COLUMN ordering_key text`)
 	_, body := get(t, admin+"/readyz")
-	require.NotContains(t, body, "database:", "the database itself is well")
+	require.NotContains(t, body, "database ", "the database itself is well")
 }
 
 func TestReadyTurnsFalseWhenTheDatabaseIsGoneAndHeals(t *testing.T) {
@@ -75,7 +75,7 @@ func TestReadyTurnsFalseWhenTheDatabaseIsGoneAndHeals(t *testing.T) {
 	admins := kerneltest.New(t, kernel.PublishOnly(), shop(nil))
 	sqlExec(t, admins, `ALTER DATABASE "`+name+`" ALLOW_CONNECTIONS false`)
 	sqlExec(t, admins, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '`+name+`'`)
-	ready(t, admin, "database: not reached")
+	ready(t, admin, "database not reached")
 	sqlExec(t, admins, `ALTER DATABASE "`+name+`" ALLOW_CONNECTIONS true`)
 	ready(t, admin, "")
 }

@@ -29,7 +29,7 @@ func TestTheMigrationsMakeWhatTheAppDeclares(t *testing.T) {
 	t.Parallel()
 	code, text := migration(t, pgtest.Database(t), "check")
 	require.Zero(t, code, text)
-	require.Contains(t, text, "The 3 migrations in migrations make what the app declares.")
+	require.Contains(t, text, "The 4 migrations in migrations make what the app declares.")
 	code, text = migration(t, "", "plan", "--name", "nothing", "--dry-run")
 	require.Zero(t, code, text)
 	require.Contains(t, text, "Nothing to plan")
@@ -51,7 +51,7 @@ func TestAddNoteKeepsTheEventsOfBefore(t *testing.T) {
 	files, err := filepath.Glob("migrations/*")
 	require.NoError(t, err)
 	for _, file := range files {
-		if strings.Contains(file, "add_note") {
+		if strings.Contains(file, "add_note") || strings.Contains(file, "index_waiting_jobs") { // what came after it
 			continue
 		}
 		text, err := os.ReadFile(file)
@@ -72,7 +72,7 @@ func TestAddNoteKeepsTheEventsOfBefore(t *testing.T) {
 
 	code, text = migration(t, url, "apply")
 	require.Zero(t, code, text)
-	require.Contains(t, text, "1 migrations applied.")
+	require.Contains(t, text, "2 migrations applied.")
 	code, text = migration(t, url, "verify-history", "--all")
 	require.Zero(t, code, text)
 	require.Contains(t, text, "1 events rebuilt under the current code.")
