@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"log/slog"
 	"net"
 
 	"github.com/jmoiron/sqlx"
@@ -43,4 +44,12 @@ func (k *kernel) adminAddr() net.Addr {
 		return nil
 	}
 	return k.admin.Addr()
+}
+
+// LoggerByDefault is Logger for test kits: an app's own wins.
+func LoggerByDefault(log *slog.Logger) Option {
+	return option(func(s *settings) error {
+		s.kitLogger = log
+		return nil
+	})
 }

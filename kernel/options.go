@@ -33,6 +33,7 @@ type settings struct {
 	admin       bool
 	devSchema   []string
 	logger      *slog.Logger
+	kitLogger   *slog.Logger // where a test kit logs what the app does not send elsewhere
 	registry    *prometheus.Registry
 	tracing     trace.TracerProvider
 	commands    []*cobra.Command
@@ -67,10 +68,15 @@ func collect(in settingsIn) (*settings, error) {
 }
 
 func (in settingsIn) apply() (*settings, error) {
-	s := &settings{logger: slog.Default()}
+	s := &settings{}
 	var errs []error
 	for _, set := range in.Settings {
 		errs = append(errs, set(s))
+	}
+	for _, byDefault := range []*slog.Logger{s.kitLogger, slog.Default()} {
+		if s.logger == nil {
+			s.logger = byDefault
+		}
 	}
 	return s, errors.Join(errs...)
 }

@@ -79,7 +79,7 @@ func (k *Kernel) stop() {
 
 func defaults(t testing.TB) fx.Option {
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	return fx.Options(kernel.Logger(log), kernel.Delivery(func(c *delivery.Config) {
+	return fx.Options(kernel.LoggerByDefault(log), kernel.Delivery(func(c *delivery.Config) {
 		setDefault(&c.Poll, 50*time.Millisecond)
 		setDefault(&c.Maintenance, 50*time.Millisecond)
 		setDefault(&c.Heartbeat, time.Second)
