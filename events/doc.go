@@ -10,5 +10,9 @@
 //	events.Sync("example.delivery.KeepBoard", keepBoard)
 //	events.Deferred("example.delivery.Notify", notify, events.MaxAttempts(5))
 //
+// Codecs and enums of the app's own types stand beside them: persistence.Codec and
+// persistence.Enum. An app's Plans say how it stores each type; History reads
+// stored events back. docs/storage.md tells what is stored how.
+//
 // docs/event-contract.md states what is promised.
 package events

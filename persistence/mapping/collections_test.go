@@ -2,6 +2,7 @@ package mapping_test
 
 import (
 	"database/sql"
+	"fmt"
 	"math"
 	"math/big"
 	"reflect"
@@ -202,5 +203,44 @@ func TestValidateIsAskedBeforeAValueIsStored(t *testing.T) {
 	require.ErrorIs(t, err, errZip)
 	for _, want := range []string{"Visits[1].To.Zip: value cannot be stored: a zip has five digits", `By[key "12"]: value`, `By["12"]: value`} {
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// What fits into a type fits into a row, whatever the values are.
+func TestTooWideRowsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	for name, tt := range map[string]struct {
+		typ   reflect.Type
+		most  int
+		value any
+	}{
+		"bigint": {reflect.TypeFor[int64](), 975, int64(math.MaxInt64)},
+		"text":   {reflect.TypeFor[string](), 325, strings.Repeat("é😀x", 20)},
+		"mixed": {reflect.TypeFor[struct {
+			A bool
+			B *float64
+		}](), 487, struct {
+			A bool
+			B *float64
+		}{true, ptr(1.5)}},
+	} {
+		wide := func(n int) reflect.Type {
+			var fields []reflect.StructField
+			for i := range n {
+				fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: tt.typ})
+			}
+			return reflect.StructOf(fields)
+		}
+		_, err := mapping.NewPlan(wide(tt.most + 1))
+		require.ErrorContains(t, err, "bytes, a page of PostgreSQL holds 7800 of them; split the type", name)
+		p := mustPlan(t, wide(tt.most))
+		v := reflect.New(p.Type()).Elem()
+		for i := range v.NumField() {
+			v.Field(i).Set(reflect.ValueOf(tt.value))
+		}
+		for _, got := range s.RoundTrip(t, p, s.Create(t, p), v.Interface()) {
+			require.Empty(t, maptest.Same(v.Interface(), got))
+		}
 	}
 }

@@ -89,6 +89,33 @@ func (b *builder) mapKey(at place) place {
 // of the value.
 const maxKeyColumns = 32 - 1
 
+// maxRow is what a row may have: a page without its head, the row's head with a
+// bit for each column, and the columns of whoever stores the rows.
+const maxRow = 8192 - 32 - 24 - schema.MaxColumns/8 - 136
+
+// rowWidth is how many bytes the columns take if all have a value: PostgreSQL
+// moves texts and the like elsewhere, but none of 24 bytes or less.
+func rowWidth(columns []schema.Column) int {
+	width := 0
+	for _, c := range columns {
+		size, align := 24, 4
+		switch c.Type {
+		case "boolean":
+			size, align = 1, 1
+		case "smallint":
+			size, align = 2, 2
+		case "integer", "real":
+			size, align = 4, 4
+		case "bigint", "double precision", "timestamp with time zone":
+			size, align = 8, 8
+		case "uuid":
+			size, align = 16, 1
+		}
+		width = (width+align-1)/align*align + size
+	}
+	return width
+}
+
 // finish checks the names and sizes that the tree arrived at.
 func (b *builder) finish(root node) {
 	for i, t := range b.tables {
@@ -99,6 +126,9 @@ func (b *builder) finish(root node) {
 		if b.size > maxSize || len(t.Columns) > most {
 			b.report(t.Path, fmt.Errorf("more than the %d columns that PostgreSQL allows", schema.MaxColumns), "split the type")
 			return
+		}
+		if width := rowWidth(t.Columns); width > maxRow {
+			b.report(t.Path, fmt.Errorf("its rows may have %d bytes, a page of PostgreSQL holds %d of them", width, maxRow), "split the type, or put the values into a list or map")
 		}
 		if len(t.Key) > maxKeyColumns {
 			b.report(t.Path, fmt.Errorf("positions and keys have %d columns, an index of PostgreSQL holds %d", len(t.Key), maxKeyColumns),
