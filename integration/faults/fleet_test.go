@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tidings-go/tidings/integration/delivery/lab"
@@ -97,30 +97,42 @@ func (f *fleet) rest() {
 // judgeTold compares what the publishers were told with what is stored.
 func (f *fleet) judgeTold() {
 	f.t.Helper()
+	var lines []string
+	for _, p := range f.all {
+		lines = append(lines, p.Lines("")...)
+	}
+	for _, wrong := range untrue(f.t, f.base.DB, lines, f.told) {
+		f.t.Error(wrong)
+	}
+}
+
+// untrue returns what publishers were told that is not so, and counts what they
+// were told. A line is "ok", "no" or "unknown", the first number of a
+// transaction's tasks and their count; others are passed over.
+func untrue(t testing.TB, db sqlx.Queryer, lines []string, count map[string]int) (wrong []string) {
+	t.Helper()
 	var stored []int64
-	require.NoError(f.t, f.base.DB.Select(&stored, `SELECT "Seq" FROM "lab.delivery"."@event:Task"`))
+	require.NoError(t, sqlx.Select(db, &stored, `SELECT "Seq" FROM "lab.delivery"."@event:Task"`))
 	is := map[int64]bool{}
 	for _, seq := range stored {
 		is[seq] = true
 	}
-	for _, p := range f.all {
-		for _, line := range p.Lines("") {
-			var told string
-			var first, count int64
-			if n, _ := fmt.Sscanf(line, "%s %d %d", &told, &first, &count); n < 3 || !strings.Contains("ok no unknown", told) {
-				continue
-			}
-			f.told[told]++
-			there := 0
-			for seq := first; seq < first+count; seq++ {
-				if is[seq] {
-					there++
-				}
-			}
-			switch {
-			case told == "ok" && there != int(count), told == "no" && there != 0, there != 0 && there != int(count):
-				f.t.Errorf("the publisher was told %q, and %d of %d events are stored", told, there, count)
+	for _, line := range lines {
+		var told string
+		var first, tasks int64
+		if n, _ := fmt.Sscanf(line, "%s %d %d", &told, &first, &tasks); n < 3 || told != "ok" && told != "no" && told != "unknown" {
+			continue
+		}
+		count[told]++
+		there := int64(0)
+		for seq := first; seq < first+tasks; seq++ {
+			if is[seq] {
+				there++
 			}
 		}
+		if told == "ok" && there != tasks || told == "no" && there != 0 || there != 0 && there != tasks {
+			wrong = append(wrong, fmt.Sprintf("the publisher was told %q of tasks from %d on, and %d of %d are stored", told, first, there, tasks))
+		}
 	}
+	return wrong
 }

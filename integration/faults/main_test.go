@@ -21,6 +21,7 @@ import (
 var (
 	seedFlag = flag.Uint64("faults.seed", 0, "the seed of a run to repeat; 0 takes a new one")
 	kills    = flag.Int("faults.kills", 20, "how often the soak kills a process")
+	together = flag.Int("faults.together", 4, "cuts of the sweep in one run of its scenario")
 	crashes  = flag.Int("faults.crashes", 3, "how often the server crashes")
 	rounds   = flag.Int("faults.rounds", 15, "rounds of pauses and of ended backends")
 	backlog  = flag.Int("faults.backlog", 50_000, "jobs of the backlog")
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		// Most of the tests wait: for leases, for other processes.
-		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
+		_ = flag.Set("test.parallel", strconv.Itoa(6*runtime.GOMAXPROCS(0)))
 	}
 	goleak.VerifyTestMain(pgtest.Runner{M: m})
 }

@@ -96,6 +96,16 @@ func (b *Base) Int(query string, args ...any) int {
 	return n
 }
 
+// Text reads a text.
+func (b *Base) Text(query string, args ...any) string {
+	b.t.Helper()
+	var s string
+	if err := b.DB.Get(&s, query, args...); err != nil {
+		b.t.Fatalf("%v: %s", err, query)
+	}
+	return s
+}
+
 // Await waits until a query answers true.
 func (b *Base) Await(query string, args ...any) {
 	b.t.Helper()

@@ -26,6 +26,12 @@ WHERE j.stored_state = 'FAILED' AND NOT EXISTS (SELECT FROM tidings.delivery_his
 	`SELECT format('job %s of %s is COMPLETED after %s attempts, at %s', id, listener, attempts, completed_at)
 FROM tidings.jobs WHERE stored_state = 'COMPLETED' AND (completed_at IS NULL OR attempts < 1)`,
 
+	// The attempt that a job counts is the one that had the effect.
+	`SELECT format('job %s of %s counts %s attempts, its effect is of attempt %s', j.id, j.listener, j.attempts, e.attempt)
+FROM tidings.jobs j JOIN effect e USING (event_id, listener)
+WHERE j.stored_state = 'COMPLETED' AND e.attempt <> j.attempts AND NOT EXISTS (SELECT FROM tidings.jobs r
+	WHERE r.event_id = j.event_id AND r.listener = j.listener AND r.id <> j.id)`,
+
 	// An attempt fails once.
 	`SELECT format('job %s has %s failures of attempt %s on one node', delivery_id, count(*), attempt)
 FROM tidings.delivery_history WHERE kind = 'FAILURE' AND NOT late GROUP BY delivery_id, run, attempt, node_id HAVING count(*) > 1`,

@@ -17,18 +17,24 @@ type conn struct {
 	portal         string            // the statement bound last
 	before         []string          // statements of the transaction so far
 
+	flight *Rule // acts when the statement under way has been handed on whole
+
 	mu     sync.Mutex
-	answer *Rule // acts on the answer under way
+	answer *Rule         // acts on the answer under way
+	ended  chan struct{} // closed when nothing more comes from the server
 }
 
 // cut closes both connections at once, without a farewell.
 func (c *conn) cut() {
-	for _, n := range []net.Conn{c.client, c.server} {
-		if tcp, ok := n.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0)
-		}
-		_ = n.Close()
+	cut(c.client)
+	cut(c.server)
+}
+
+func cut(n net.Conn) {
+	if tcp, ok := n.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
 	}
+	_ = n.Close()
 }
 
 // message is one message of the protocol with its head.
@@ -67,19 +73,47 @@ func (c *conn) fromClient() {
 			return
 		}
 		if rule := c.rule(m); rule != nil {
-			if rule.Point == BeforeSending {
+			switch rule.Point {
+			case BeforeSending:
 				if !c.proxy.act(rule) {
 					return
 				}
-			} else {
+			case InFlight:
+				c.flight = rule
+			case BeforeAnswering:
 				c.mu.Lock()
 				c.answer = rule
 				c.mu.Unlock()
 			}
 		}
+		if !c.proxy.travel(len(m.raw)) {
+			return
+		}
 		if _, err := c.server.Write(m.raw); err != nil {
 			return
 		}
+		// A simple query is whole by itself, an executed one with its Sync.
+		if c.flight != nil && (m.kind == 'Q' || m.kind == 'S') {
+			rule := c.flight
+			c.flight = nil
+			if !c.proxy.act(rule) {
+				c.desert()
+				return
+			}
+		}
+	}
+}
+
+// desert cuts the client off and lets the server end what it has got: it learns
+// of the end when it looks for the next statement.
+func (c *conn) desert() {
+	cut(c.client)
+	if half, ok := c.server.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	select {
+	case <-c.ended:
+	case <-c.proxy.closing:
 	}
 }
 
@@ -119,6 +153,7 @@ func cString(b []byte) string {
 // read to its end first.
 func (c *conn) fromServer() {
 	defer c.cut()
+	defer close(c.ended)
 	var held []byte
 	for {
 		m, err := readMessage(c.server, true)
@@ -140,6 +175,9 @@ func (c *conn) fromServer() {
 			c.answer = nil
 			c.mu.Unlock()
 			m.raw, held = held, nil
+		}
+		if !c.proxy.travel(len(m.raw)) {
+			return
 		}
 		if _, err := c.client.Write(m.raw); err != nil {
 			return

@@ -21,6 +21,9 @@ const (
 	// BeforeSending acts when the client has sent the statement and the server
 	// has not got it.
 	BeforeSending Point = iota
+	// InFlight acts when the server has got the statement and goes on with it,
+	// while the client has lost its connection already.
+	InFlight
 	// BeforeAnswering acts when the server has executed the statement and the
 	// client has not got the answer.
 	BeforeAnswering
@@ -88,6 +91,7 @@ type Proxy struct {
 	conns map[*conn]bool
 	seen  []string
 	down  bool
+	sky   weather
 }
 
 // Start starts a proxy to the PostgreSQL of a connection URL, over TCP or a unix
@@ -218,7 +222,7 @@ func (p *Proxy) accept() {
 			_ = client.Close()
 			continue
 		}
-		c := &conn{proxy: p, client: client, server: server, prepared: map[string]string{}}
+		c := &conn{proxy: p, client: client, server: server, prepared: map[string]string{}, ended: make(chan struct{})}
 		p.mu.Lock()
 		p.conns[c] = true
 		down := p.down
