@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ const startTimeout = time.Minute
 // open are short.
 func Open(url string, p Plan, log *slog.Logger) (*Node, error) {
 	d := quick(p.Delivery)
-	pool, err := sqlx.Open("postgres", url)
+	pool, err := sqlx.Open(cmp.Or(p.Driver, "postgres"), url)
 	if err != nil {
 		return nil, err
 	}

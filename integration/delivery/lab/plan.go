@@ -56,6 +56,8 @@ type Plan struct {
 	// Connections bounds the pool; 0 is what delivery needs and ten.
 	Connections int
 	PublishOnly bool
+	// Driver is the driver of database/sql; default lib/pq's.
+	Driver string
 	// Tame has listeners write their effect whatever the event orders.
 	Tame bool
 	// More are further options of the app; they do not reach a child.

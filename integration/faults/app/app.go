@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
 
 	"github.com/tidings-go/tidings/events"
 	"github.com/tidings-go/tidings/integration/delivery/lab"
