@@ -54,6 +54,7 @@ func (p *Pool) Connect(dsn string) error {
 	if err != nil {
 		return fmt.Errorf("database URL: %w", err)
 	}
+	c.Dialer(newDialer())
 	p.connector.set(c)
 	if p.closed {
 		p.DB.DB, p.closed = p.open(), false

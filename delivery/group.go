@@ -32,7 +32,7 @@ func (r *run) processGroup(jobs []*job) {
 	switch {
 	case err == nil:
 		seen.ended(OutcomeCompleted, nil)
-	case errors.Is(err, persistence.ErrUnknownOutcome) && !errors.Is(err, errGroup):
+	case !errors.Is(err, errGroup) && errors.Is(err, persistence.ErrUnknownOutcome):
 		for i, j := range jobs {
 			seen[i](r.conclude(j, err), err) // the fence decides about each
 		}

@@ -105,7 +105,7 @@ func (r *run) attempt(ctx context.Context, j *job) error {
 	}
 	started := time.Now()
 	if err := r.deliver(ctx, t, j); err != nil {
-		return because(ctx, err)
+		return because(ctx, tellFirst(t, err))
 	}
 	if time.Since(started) > longListener {
 		if _, err := r.q.refresh.Exec(ctx, t, j.id); err != nil {
@@ -138,6 +138,16 @@ func (r *run) acknowledge(ctx context.Context, t *persistence.Transaction, j *jo
 		return fmt.Errorf("acknowledge: %w", err)
 	}
 	return nil
+}
+
+// tellFirst adds the first SQL error to one that only says that the transaction was
+// aborted before: the listener swallowed the first.
+func tellFirst(t *persistence.Transaction, err error) error {
+	first := t.FirstError()
+	if first == nil || persistence.SQLState(err) != "25P02" || persistence.SQLState(first) == "25P02" {
+		return err
+	}
+	return fmt.Errorf("%w; the first error was: %w", err, first)
 }
 
 // because adds to err why ctx is done, if it is: a cancelled query says only

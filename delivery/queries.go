@@ -111,7 +111,7 @@ WHERE id = $1 AND claim_token = $2::uuid`
 const failSQL = `WITH job AS (
 	UPDATE %[1]s.delivery
 	SET state = CASE WHEN $3::boolean THEN 'FAILED' ELSE 'WAITING' END,
-		claim_token = NULL, lease_expires_at = NULL, started_at = NULL, suspect = false, lease_losses = 0,
+		claim_token = NULL, lease_expires_at = NULL, started_at = NULL, lease_losses = 0,
 		attempts = attempts - $10::integer,
 		due_at = CASE WHEN $3::boolean THEN due_at ELSE clock_timestamp() + $4::bigint * interval '1 microsecond' END,
 		failed_at = CASE WHEN $3::boolean THEN clock_timestamp() END,

@@ -179,6 +179,15 @@ func (t *Transaction) givenUp() bool {
 // Doomed returns why Commit would refuse to commit, or nil.
 func (t *Transaction) Doomed() error { return t.refuseCommit(context.Background()) }
 
+// FirstError returns the first error that keeps the transaction from committing,
+// or nil: every statement after it fails with 25P02 alone, which tells nothing.
+func (t *Transaction) FirstError() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.harvest()
+	return t.failed
+}
+
 // end marks the transaction as ended and returns its hooks, once.
 func (t *Transaction) end() ([]func(), bool) {
 	t.mu.Lock()

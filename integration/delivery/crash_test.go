@@ -193,3 +193,25 @@ func TestAListenerThatEndsItsProcessIsStoppedAtTheCap(t *testing.T) {
 		SELECT id FROM "lab.delivery"."@event:Task" WHERE "Seq" = 999)`), base.Describe())
 	require.Equal(t, 1, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state = 'FAILED' AND reason = 'ATTEMPTS' AND attempts = $1`, limit))
 }
+
+// Contract 8, also for a listener that does not kill its process every time: a
+// failure in between does not begin the count anew.
+func TestAListenerThatFailsAndKillsInTurnIsStoppedAtTheCap(t *testing.T) {
+	t.Parallel()
+	const limit = 5
+	plan := single()
+	plan.Listeners[0].MaxAttempts, plan.Listeners[0].First = limit, time.Millisecond
+	plan.Listeners[0].TimeLimit = 3 * time.Second
+	base := lab.NewBase(t, plan)
+	base.Exec(`CREATE SEQUENCE turn`)
+	child := lab.StartChild(t, base.URL, plan)
+	lab.Tell(child, 1, "turns")
+	base.Await(`SELECT count(*) = 1 FROM tidings.delivery`)
+	for !base.SettledOr(child.Ended()) {
+		require.Equal(t, "exit status 7", child.Wait())
+		child = lab.StartChild(t, base.URL, plan)
+	}
+	base.Judge(plan.Spec())
+	require.Equal(t, 1, base.Int(`SELECT count(*) FROM tidings.delivery WHERE state = 'FAILED'`))
+	require.LessOrEqual(t, base.Int(`SELECT last_value FROM turn`), limit+1, base.Describe())
+}

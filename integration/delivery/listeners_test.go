@@ -203,12 +203,17 @@ func everyWayToFail(t *testing.T, group int) {
 	}{
 		"a swallowed unique violation": {swallow(`INSERT INTO taken VALUES (1)`), "duplicate key value violates unique constraint"},
 		"a swallowed syntax error":     {swallow(`SELEKT`), "syntax error"},
-		"ROLLBACK":                     {control(`ROLLBACK`), "transaction control is refused"},
-		"COMMIT":                       {control(`COMMIT`), "transaction control is refused"},
-		"ROLLBACK AND CHAIN":           {control(`ROLLBACK AND CHAIN`), "transaction control is refused"},
-		"COMMIT behind a comment":      {control("/* a /* b */ */ -- c\n ; commit"), "transaction control is refused"},
-		"COMMIT behind a statement":    {control(`SELECT ';'; END`), "transaction control is refused"},
-		"COMMIT in a DO block":         {swallow(`DO $$ BEGIN COMMIT; END $$`), "invalid transaction termination"},
+		"what follows a swallowed error": {func(ctx context.Context, self lab.Self) error {
+			_, _ = self.Tx.ExecContext(ctx, `INSERT INTO taken VALUES (1)`)
+			_, err := self.Tx.ExecContext(ctx, `SELECT 1`)
+			return err
+		}, "duplicate key value violates unique constraint"},
+		"ROLLBACK":                  {control(`ROLLBACK`), "transaction control is refused"},
+		"COMMIT":                    {control(`COMMIT`), "transaction control is refused"},
+		"ROLLBACK AND CHAIN":        {control(`ROLLBACK AND CHAIN`), "transaction control is refused"},
+		"COMMIT behind a comment":   {control("/* a /* b */ */ -- c\n ; commit"), "transaction control is refused"},
+		"COMMIT behind a statement": {control(`SELECT ';'; END`), "transaction control is refused"},
+		"COMMIT in a DO block":      {swallow(`DO $$ BEGIN COMMIT; END $$`), "invalid transaction termination"},
 		"an update of no row": {func(ctx context.Context, self lab.Self) error {
 			return self.Tx.ExecOne(ctx, `UPDATE taken SET id = 3 WHERE id = 2`)
 		}, "did not change exactly one row: 0 rows"},

@@ -54,6 +54,7 @@ var ErrOrdered = errors.New("the event ordered a failure")
 //	fail N  fails in its first N attempts
 //	slow N  takes N milliseconds, in a statement
 //	exit    ends the process
+//	turns   fails and ends the process in turn, counting its starts by the sequence turn
 //	block   says so and waits for the test's word "go SEQ", or for its context
 //	deaf    waits for the word alone
 //	flood   leaves the rows of a large answer unread and waits like deaf
@@ -79,6 +80,15 @@ func Obey(ctx context.Context, self Self) error {
 		return err
 	case "exit":
 		os.Exit(7)
+	case "turns":
+		var start int // a sequence counts what is rolled back too
+		if err := self.Tx.GetContext(ctx, &start, `SELECT nextval('turn')`); err != nil {
+			return err
+		}
+		if start%2 == 0 {
+			os.Exit(7)
+		}
+		return fmt.Errorf("%w: start %d", ErrOrdered, start)
 	case "block":
 		return await(ctx, self)
 	case "deaf":
