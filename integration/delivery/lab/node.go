@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"github.com/jmoiron/sqlx"
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
@@ -38,7 +39,11 @@ const startTimeout = time.Minute
 // open are short.
 func Open(url string, p Plan, log *slog.Logger) (*Node, error) {
 	d := quick(p.Delivery)
-	pool, err := sqlx.Open("postgres", url)
+	driver := p.Driver
+	if driver == "" {
+		driver = "postgres"
+	}
+	pool, err := sqlx.Open(driver, url)
 	if err != nil {
 		return nil, err
 	}
