@@ -88,4 +88,3 @@ func TestAProcessPausedWithRowsOpenWakesUpAndDoesNoHarm(t *testing.T) {
 		})
 	}
 }
-
