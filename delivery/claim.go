@@ -122,8 +122,8 @@ func (c *claimer) listeners(lanes []*lane) string {
 func (c *claimer) take(s *persistence.Statement, args ...any) ([]*job, error) {
 	token := uuid.New()
 	var jobs []*job
-	err := c.short(func(ctx context.Context, t *persistence.Transaction) error {
-		rows, err := s.Query(ctx, t, append([]any{token.String(), c.node.String()}, args...)...)
+	err := c.unguarded(func(ctx context.Context, t *persistence.Transaction) error {
+		rows, err := s.Query(ctx, t, slices.Concat([]any{token.String(), c.node.String()}, args, c.limits())...)
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,8 @@ func (c *claimer) take(s *persistence.Statement, args ...any) ([]*job, error) {
 		for rows.Next() {
 			j := &job{token: token}
 			var listener int32
-			if err := rows.Scan(&j.id, &j.eventID, &listener, &j.replay, &j.run, &j.attempt, &j.suspect, &j.createdAt); err != nil {
+			var settings string
+			if err := rows.Scan(&j.id, &j.eventID, &listener, &j.replay, &j.run, &j.attempt, &j.suspect, &j.createdAt, &settings); err != nil {
 				return fmt.Errorf("read claimed job: %w", err)
 			}
 			j.lane = c.byID[listener]

@@ -2,12 +2,14 @@ package delivery
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/tidings-go/tidings/persistence"
 )
 
-// shortTimeout bounds the kernel's own short transactions.
+// shortTimeout bounds the kernel's own short transactions, by their context and
+// on the server.
 const shortTimeout = 10 * time.Second
 
 // short runs f in a transaction of the kernel's own, never on the pool directly:
@@ -15,9 +17,31 @@ const shortTimeout = 10 * time.Second
 // not cancelled with the work it belongs to: failing and handing back go on
 // while the node stops.
 func (e *Engine) short(f func(context.Context, *persistence.Transaction) error) error {
+	return e.unguarded(func(ctx context.Context, t *persistence.Transaction) error {
+		if err := e.guard(ctx, t); err != nil {
+			return err
+		}
+		return f(ctx, t)
+	})
+}
+
+// unguarded is short for what sets the limits of its transaction itself.
+func (e *Engine) unguarded(f func(context.Context, *persistence.Transaction) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), shortTimeout)
 	defer cancel()
 	return e.db.Required(ctx, persistence.TxOptions{}, f)
+}
+
+// guard has the server end the transaction of a process that is paused in it.
+func (e *Engine) guard(ctx context.Context, t *persistence.Transaction) error {
+	var settings string
+	return e.q.guard.QueryOne(ctx, t, e.limits(), &settings)
+}
+
+// limits are the arguments of guardSQL.
+func (e *Engine) limits() []any {
+	limit := strconv.FormatInt(shortTimeout.Milliseconds(), 10)
+	return []any{limit, backendPrefix(e.config.Schema) + limit}
 }
 
 // exec runs one statement in a short transaction.
