@@ -122,7 +122,7 @@ func (c *claimer) listeners(lanes []*lane) string {
 func (c *claimer) take(s *persistence.Statement, args ...any) ([]*job, error) {
 	token := uuid.New()
 	var jobs []*job
-	err := c.unguarded(func(ctx context.Context, t *persistence.Transaction) error {
+	err := unguarded(c.own, func(ctx context.Context, t *persistence.Transaction) error {
 		rows, err := s.Query(ctx, t, slices.Concat([]any{token.String(), c.node.String()}, args, c.limits())...)
 		if err != nil {
 			return err

@@ -111,5 +111,6 @@ func (c Config) Validate() error {
 }
 
 // Connections is how many connections of the pool a node needs at once: one per
-// worker and one for claims, failures and maintenance.
-func (c Config) Connections() int { return c.Workers + 1 }
+// worker, one that it keeps for its heartbeat and claims, whatever else waits for
+// the pool, and one for failures and maintenance.
+func (c Config) Connections() int { return c.Workers + 2 }

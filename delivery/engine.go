@@ -49,6 +49,7 @@ type run struct {
 	*Engine
 	node  uuid.UUID
 	model string
+	own   *persistence.Reserved // for heartbeat and claims
 
 	registered atomic.Int64 // when, in nanoseconds
 	lanes      []*lane
@@ -134,6 +135,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		return fmt.Errorf("start delivery: %w", err)
 	}
 	if err := r.register(ctx); err != nil {
+		r.own.Close()
 		return fmt.Errorf("start delivery: %w", err)
 	}
 	e.current.Store(r)
@@ -156,7 +158,7 @@ func (e *Engine) newRun(subs []*events.Subscriber) (*run, error) {
 		}
 	}
 	r := &run{
-		Engine: e, model: model, node: uuid.New(), byID: map[int32]*lane{}, done: make(chan []*job, e.config.Workers),
+		Engine: e, model: model, node: uuid.New(), own: e.db.Reserve(), byID: map[int32]*lane{}, done: make(chan []*job, e.config.Workers),
 		ended:      make(chan struct{}),
 		complaints: newComplaints(e.logger),
 	}
@@ -228,6 +230,7 @@ func (r *run) end() {
 	r.stopLife()
 	r.loops.Wait()
 	r.deregister()
+	r.own.Close()
 	r.stopWork(errStopping)
 }
 

@@ -17,7 +17,16 @@ const shortTimeout = 10 * time.Second
 // not cancelled with the work it belongs to: failing and handing back go on
 // while the node stops.
 func (e *Engine) short(f func(context.Context, *persistence.Transaction) error) error {
-	return e.unguarded(func(ctx context.Context, t *persistence.Transaction) error {
+	return e.guarded(e.db, f)
+}
+
+// required is what runs transactions: the database, or a reserved connection.
+type required interface {
+	Required(context.Context, persistence.TxOptions, func(context.Context, *persistence.Transaction) error) error
+}
+
+func (e *Engine) guarded(on required, f func(context.Context, *persistence.Transaction) error) error {
+	return unguarded(on, func(ctx context.Context, t *persistence.Transaction) error {
 		if err := e.guard(ctx, t); err != nil {
 			return err
 		}
@@ -25,11 +34,17 @@ func (e *Engine) short(f func(context.Context, *persistence.Transaction) error) 
 	})
 }
 
-// unguarded is short for what sets the limits of its transaction itself.
-func (e *Engine) unguarded(f func(context.Context, *persistence.Transaction) error) error {
+// unguarded is for what sets the limits of its transaction itself.
+func unguarded(on required, f func(context.Context, *persistence.Transaction) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), shortTimeout)
 	defer cancel()
-	return e.db.Required(ctx, persistence.TxOptions{}, f)
+	return on.Required(ctx, persistence.TxOptions{}, f)
+}
+
+// short is that of the engine on the node's own connection: the claimer waits for
+// no other user of the pool.
+func (c *claimer) short(f func(context.Context, *persistence.Transaction) error) error {
+	return c.guarded(c.own, f)
 }
 
 // guard has the server end the transaction of a process that is paused in it.
