@@ -122,8 +122,8 @@ func (c *claimer) listeners(lanes []*lane) string {
 func (c *claimer) take(s *persistence.Statement, args ...any) ([]*job, error) {
 	token := uuid.New()
 	var jobs []*job
-	err := c.short(func(ctx context.Context, t *persistence.Transaction) error {
-		rows, err := s.Query(ctx, t, append([]any{token.String(), c.node.String()}, args...)...)
+	err := unguarded(c.own, func(ctx context.Context, t *persistence.Transaction) error {
+		rows, err := s.Query(ctx, t, slices.Concat([]any{token.String(), c.node.String()}, args, c.limits())...)
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,8 @@ func (c *claimer) take(s *persistence.Statement, args ...any) ([]*job, error) {
 			j := &job{token: token, claimedAt: time.Now()}
 			var listener int32
 			var late float64
-			if err := rows.Scan(&j.id, &j.eventID, &listener, &j.replay, &j.run, &j.attempt, &j.suspect, &j.createdAt, &late); err != nil {
+			var settings string
+			if err := rows.Scan(&j.id, &j.eventID, &listener, &j.replay, &j.run, &j.attempt, &j.suspect, &j.createdAt, &late, &settings); err != nil {
 				return fmt.Errorf("read claimed job: %w", err)
 			}
 			j.lane, j.late = c.byID[listener], max(0, seconds(late))

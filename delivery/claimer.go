@@ -1,9 +1,12 @@
 package delivery
 
 import (
+	"context"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/tidings-go/tidings/persistence"
 )
 
 // suspectHold is how long normal claims wait behind a started suspect. A job
@@ -179,7 +182,11 @@ func (c *claimer) renew() {
 	}
 	numbers, tokens := ids(jobs)
 	leases := array(jobs, func(j *job) string { return micros(j.lane.lease) })
-	if _, err := c.exec(c.q.renew, numbers, tokens, leases); err != nil {
+	err := c.short(func(ctx context.Context, t *persistence.Transaction) error {
+		_, err := c.q.renew.Exec(ctx, t, numbers, tokens, leases)
+		return err
+	})
+	if err != nil {
 		c.complain("leases not renewed", err)
 	}
 }

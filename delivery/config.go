@@ -117,6 +117,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Connections is how many connections of the pool a node needs at once: one per
-// worker and one for claims, failures and maintenance.
+// Connections is how many connections of the pool a node needs at least: one per
+// worker and one for claims, failures and maintenance. With one more the node
+// keeps a connection for its heartbeat and claims, whatever else waits for the
+// pool; a pool that the app can exhaust should have it.
 func (c Config) Connections() int { return c.Workers + 1 }

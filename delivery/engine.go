@@ -51,6 +51,7 @@ type run struct {
 	*Engine
 	node  uuid.UUID
 	model string
+	own   required // for heartbeat and claims: a connection that the node keeps, where the pool has one to spare
 
 	registered atomic.Int64 // when, in nanoseconds
 	claimed    atomic.Int64 // when the claimer last did its work, in nanoseconds
@@ -138,6 +139,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		return fmt.Errorf("start delivery: %w", err)
 	}
 	if err := r.register(ctx); err != nil {
+		r.giveBack()
 		return fmt.Errorf("start delivery: %w", err)
 	}
 	r.claimed.Store(time.Now().UnixNano())
@@ -153,6 +155,22 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
+// ownConnection returns what heartbeat and claims run on: a connection of the
+// node's own, or the pool where that has the least that a node needs.
+func (e *Engine) ownConnection() required {
+	if most := e.db.Pool().Stats().MaxOpenConnections; most > 0 && most <= e.config.Connections() {
+		return e.db
+	}
+	return e.db.Reserve()
+}
+
+// giveBack gives the node's own connection back to the pool.
+func (r *run) giveBack() {
+	if own, ok := r.own.(*persistence.Reserved); ok {
+		own.Close()
+	}
+}
+
 func (e *Engine) newRun(subs []*events.Subscriber) (*run, error) {
 	model, err := e.config.Model, error(nil)
 	if model == "" {
@@ -161,7 +179,7 @@ func (e *Engine) newRun(subs []*events.Subscriber) (*run, error) {
 		}
 	}
 	r := &run{
-		Engine: e, model: model, node: uuid.New(), byID: map[int32]*lane{}, done: make(chan []*job, e.config.Workers),
+		Engine: e, model: model, node: uuid.New(), own: e.ownConnection(), byID: map[int32]*lane{}, done: make(chan []*job, e.config.Workers),
 		ended:      make(chan struct{}),
 		complaints: newComplaints(e.logger),
 	}
@@ -234,6 +252,7 @@ func (r *run) end() {
 	r.loops.Wait()
 	r.deregister()
 	r.flush(true)
+	r.giveBack()
 	r.stopWork(errStopping)
 }
 

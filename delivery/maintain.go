@@ -63,7 +63,7 @@ func (r *run) retryIn(wait time.Duration) {
 
 // locked runs f as one step of maintenance, unless another node is at it.
 func (r *run) locked(s step, f func(context.Context, *persistence.Transaction) error) error {
-	return r.short(func(ctx context.Context, t *persistence.Transaction) error {
+	return unguarded(r.db, func(ctx context.Context, t *persistence.Transaction) error {
 		var settings string
 		var mine bool
 		timeout := strconv.FormatInt(maintenanceTimeout.Milliseconds(), 10)

@@ -13,7 +13,10 @@ import (
 // register registers the node, or renews its registration.
 func (r *run) register(ctx context.Context) error {
 	listeners := array(r.lanes, func(l *lane) string { return strconv.Itoa(int(l.sub.ID)) })
-	err := r.db.Required(ctx, persistence.TxOptions{}, func(ctx context.Context, t *persistence.Transaction) error {
+	err := r.own.Required(ctx, persistence.TxOptions{}, func(ctx context.Context, t *persistence.Transaction) error {
+		if err := r.guard(ctx, t); err != nil {
+			return err
+		}
 		_, err := r.q.register.Exec(ctx, t, r.node.String(), r.config.NodeName, listeners, micros(3*r.config.Heartbeat), r.model)
 		return err
 	})

@@ -90,34 +90,56 @@ func (n *Notifier) Stop() {
 	n.stop = nil
 }
 
-func (n *Notifier) loop(ctx context.Context) {
-	for {
+func (n *Notifier) loop(stop context.Context) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(stop))
+	defer cancel()
+	for stop.Err() == nil {
 		select {
 		case <-n.pending:
-			n.send(ctx, notifyTimeout)
-		case <-ctx.Done():
-			select {
-			case <-n.pending:
-				n.send(context.WithoutCancel(ctx), notifyTimeout/10)
-			default:
-			}
-			return
+			await(stop, n.send(ctx))
+		case <-stop.Done():
 		}
-		if !sleep(ctx, notifyDebounce) {
-			continue // once more round: something may be pending
-		}
+		sleep(stop, notifyDebounce) // once more round: something may be pending
+	}
+	select {
+	case <-n.pending:
+		await(stop, n.send(ctx))
+	default:
 	}
 }
 
-func (n *Notifier) send(stop context.Context, timeout time.Duration) {
-	ctx, cancel := context.WithTimeout(stop, timeout)
-	defer cancel()
-	conn, err := n.db.Pool().Conn(ctx)
-	if err == nil {
-		_, err = conn.ExecContext(ctx, n.text)
-		_ = conn.Close()
+// await waits for sent; once the notifier is to stop, not for long. A driver may
+// wait for a silent server longer than its context allows (lib/pq does): that
+// holds up the next notification, but not the stop.
+func await(stop context.Context, sent <-chan struct{}) {
+	select {
+	case <-sent:
+		return
+	case <-stop.Done():
 	}
-	if err != nil && stop.Err() == nil {
-		n.complain("other nodes not notified: they poll", err)
+	timer := time.NewTimer(notifyTimeout / 10)
+	defer timer.Stop()
+	select {
+	case <-sent:
+	case <-timer.C:
 	}
+}
+
+// send sends a notification and closes the channel that it returns.
+func (n *Notifier) send(ctx context.Context) <-chan struct{} {
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
+		defer cancel()
+		conn, err := n.db.Pool().Conn(ctx)
+		if err == nil {
+			_, err = conn.ExecContext(ctx, n.text)
+			_ = conn.Close()
+		}
+		if err != nil {
+			n.complain("other nodes not notified: they poll", err)
+		}
+	}()
+	return sent
 }

@@ -80,8 +80,8 @@ func TestHotStatementsUseTheirIndexes(t *testing.T) {
 		args  []string
 		index string
 	}{
-		"claim":          {claimSQL, []string{someToken, someNode, `'{1,2}'`, `'{50,50}'`, `'{60000000,60000000}'`}, "delivery_ready"},
-		"claim suspect":  {claimSuspectSQL, []string{someToken, someNode, `'{1,2}'`, `'{60000000,60000000}'`}, "delivery_suspect"},
+		"claim":          {claimSQL, []string{someToken, someNode, `'{1,2}'`, `'{50,50}'`, `'{60000000,60000000}'`, `'10000'`, `'x'`}, "delivery_ready"},
+		"claim suspect":  {claimSuspectSQL, []string{someToken, someNode, `'{1,2}'`, `'{60000000,60000000}'`, `'10000'`, `'x'`}, "delivery_suspect"},
 		"suspects":       {suspectsSQL, []string{`'{1,2}'`}, "delivery_suspect"},
 		"acknowledge":    {acknowledgeSQL, []string{`7`, someToken, `'1000'`, `'x'`}, "delivery_pkey"},
 		"hand back":      {handBackSQL, []string{`'{7,8}'`, `'{` + strings.Trim(someToken, "'") + `,` + strings.Trim(someToken, "'") + `}'`, `0`}, "delivery_pkey"},

@@ -12,14 +12,17 @@ import (
 // now() where a row is sought, since only a stable function can use an index.
 
 // claimSQL takes the oldest ready jobs of each listener, up to its limit.
-// $1 token, $2 node, $3 listeners, $4 limits, $5 leases in microseconds.
+// $1 token, $2 node, $3 listeners, $4 limits, $5 leases in microseconds; $6 and
+// $7 as $1 and $2 of guardSQL, whose settings it makes where it has taken a job,
+// once, so that a claim saves that round trip.
 //
 // Candidates are locked FOR NO KEY UPDATE (FOR UPDATE would also skip rows that
 // an uncommitted foreign key refers to) in an ARRAY sub-select, which keeps the
 // primary-key plan of the UPDATE: UPDATE … FROM (SELECT … LIMIT $n) can fall to
 // a generic plan with a sequential scan. Measured flat at 1.6 ms per 100 from
 // ten thousand to ten million rows. A node whose registration is not fresh
-// claims nothing.
+// claims nothing: fresh at this moment, since now() is when the transaction began,
+// and the process may have been paused in between.
 const claimSQL = `UPDATE %[1]s.delivery AS d
 SET state = 'CLAIMED', claim_token = $1::uuid, claimed_by = $2::uuid, attempts = attempts + 1, started_at = NULL,
 	first_attempt_at = coalesce(first_attempt_at, clock_timestamp()), last_attempt_at = clock_timestamp(),
@@ -34,12 +37,14 @@ WHERE id = ANY (ARRAY(
 		LIMIT want.n
 		FOR NO KEY UPDATE SKIP LOCKED
 	) job
-	WHERE EXISTS (SELECT FROM %[1]s.node WHERE node.id = $2::uuid AND node.expires_at > now())
+	WHERE EXISTS (SELECT FROM %[1]s.node WHERE node.id = $2::uuid AND node.expires_at > clock_timestamp())
 ))
-RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at, extract(epoch FROM clock_timestamp() - due_at)::float8`
+RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at, extract(epoch FROM clock_timestamp() - due_at)::float8,
+	(SELECT set_config('statement_timeout', $6::text, true) || set_config('idle_in_transaction_session_timeout', $6::text, true)
+		|| set_config('tcp_user_timeout', $6::text, true) || set_config('application_name', $7::text, true))`
 
 // claimSuspectSQL takes one suspect alone. $1 token, $2 node, $3 listeners,
-// $4 leases in microseconds.
+// $4 leases in microseconds, $5 and $6 as in guardSQL.
 const claimSuspectSQL = `UPDATE %[1]s.delivery AS d
 SET state = 'CLAIMED', claim_token = $1::uuid, claimed_by = $2::uuid, attempts = attempts + 1, started_at = NULL,
 	first_attempt_at = coalesce(first_attempt_at, clock_timestamp()), last_attempt_at = clock_timestamp(),
@@ -47,12 +52,14 @@ SET state = 'CLAIMED', claim_token = $1::uuid, claimed_by = $2::uuid, attempts =
 WHERE id = ANY (ARRAY(
 	SELECT c.id FROM %[1]s.delivery c
 	WHERE c.state = 'READY' AND c.suspect AND c.listener_id = ANY ($3::integer[])
-		AND EXISTS (SELECT FROM %[1]s.node WHERE node.id = $2::uuid AND node.expires_at > now())
+		AND EXISTS (SELECT FROM %[1]s.node WHERE node.id = $2::uuid AND node.expires_at > clock_timestamp())
 	ORDER BY c.created_at, c.id
 	LIMIT 1
 	FOR NO KEY UPDATE SKIP LOCKED
 ))
-RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at, extract(epoch FROM clock_timestamp() - due_at)::float8`
+RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at, extract(epoch FROM clock_timestamp() - due_at)::float8,
+	(SELECT set_config('statement_timeout', $5::text, true) || set_config('idle_in_transaction_session_timeout', $5::text, true)
+		|| set_config('tcp_user_timeout', $5::text, true) || set_config('application_name', $6::text, true))`
 
 // suspectsSQL says whether a claim of a suspect could find one. $1 listeners.
 const suspectsSQL = `SELECT EXISTS (
@@ -179,76 +186,13 @@ WHERE id = ANY (ARRAY(
 	FOR NO KEY UPDATE OF d SKIP LOCKED
 ))`
 
-// recoverSQL takes back expired claims whose rows no running transaction locks.
-// $1 how many, $2 only behind this id, $3 only this id or NULL, $4 bound of lost
-// leases.
-//
-// A node claims up to a batch and may die by one job of it: counting all as
-// attempts would fail neighbours that never ran (simulated: 92 of 100). So an
-// unstarted claim gives its attempt back, counts as a lost lease and makes the
-// job suspect; only a suspect that had marked its start spends the attempt. Who
-// recovers may not have the listener, so the cap of attempts is left to who
-// claims the job next.
-const recoverSQL = `WITH job AS (
-	UPDATE %[1]s.delivery d
-	SET state = CASE WHEN d.started_at IS NULL AND d.lease_losses + 1 >= $4::integer THEN 'FAILED' ELSE 'WAITING' END,
-		failed_at = CASE WHEN d.started_at IS NULL AND d.lease_losses + 1 >= $4::integer THEN clock_timestamp() END,
-		failure = 'LEASE',
-		last_error = CASE WHEN d.started_at IS NULL THEN 'lease lost: the node died or was paused with the job, before or after its listener started'
-			ELSE 'lease lost: the node died or was paused after the listener started' END,
-		attempts = CASE WHEN d.started_at IS NULL THEN d.attempts - 1 ELSE d.attempts END,
-		lease_losses = CASE WHEN d.started_at IS NULL THEN d.lease_losses + 1 ELSE d.lease_losses END,
-		due_at = clock_timestamp() + interval '1 second' * power(2, least(d.lease_losses, 9)),
-		suspect = true, claim_token = NULL, lease_expires_at = NULL, started_at = NULL
-	WHERE d.id = ANY (ARRAY(
-		SELECT id FROM %[1]s.delivery
-		WHERE state = 'CLAIMED' AND lease_expires_at < now() AND id > $2 AND ($3::bigint IS NULL OR id = $3::bigint)
-		ORDER BY id
-		LIMIT $1
-		FOR NO KEY UPDATE SKIP LOCKED
-	))
-	RETURNING d.id, d.run, d.attempts, d.claimed_by, d.last_error
-)
-INSERT INTO %[1]s.delivery_history (delivery_id, kind, run, attempt, node_id, failure, error)
-SELECT id, 'LEASE_LOST', run, attempts, claimed_by, 'LEASE', last_error FROM job
-RETURNING delivery_id`
-
-// expiredSQL lists what recoverSQL would take: $1 how many, $2 behind this id.
-const expiredSQL = `SELECT id FROM %[1]s.delivery
-WHERE state = 'CLAIMED' AND lease_expires_at < now() AND id > $2
-ORDER BY id LIMIT $1`
-
-// promoteSQL makes waiting jobs ready that are due. $1 how many, $2 only this id
-// or NULL.
-const promoteSQL = `UPDATE %[1]s.delivery SET state = 'READY'
-WHERE id = ANY (ARRAY(
-	SELECT id FROM %[1]s.delivery
-	WHERE state = 'WAITING' AND due_at <= now() AND ($2::bigint IS NULL OR id = $2::bigint)
-	ORDER BY due_at
-	LIMIT $1
-	FOR NO KEY UPDATE SKIP LOCKED
-))
-RETURNING id`
-
-// dueSQL lists what promoteSQL would take: $1 how many, $2 how many to skip.
-const dueSQL = `SELECT id FROM %[1]s.delivery
-WHERE state = 'WAITING' AND due_at <= now()
-ORDER BY due_at LIMIT $1 OFFSET $2`
-
-// terminateSQL ends processing backends that the server should have ended: one
-// that waits in a write to a client that stopped reading is ended by nothing
-// else on a unix socket. The limit in milliseconds is the end of the name that
-// acknowledgeSQL sets. $1 prefix of the name.
-const terminateSQL = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-WHERE datname = current_database() AND starts_with(application_name, $1)
-	AND substr(application_name, length($1) + 1) ~ '^[0-9]{1,12}$'
-	AND xact_start < clock_timestamp() - interval '1 millisecond' * substr(application_name, length($1) + 1)::bigint`
-
-// lockSQL begins a step of maintenance: time-outs, so that a paused maintainer
-// freezes nobody, and the step's lock. $1 time-out in milliseconds, $2 and $3
-// the lock's key.
-const lockSQL = `SELECT set_config('statement_timeout', $1::text, true) || set_config('idle_in_transaction_session_timeout', $1::text, true)
-	|| set_config('lock_timeout', $1::text, true), pg_try_advisory_xact_lock($2, $3)`
+// guardSQL is the first statement of the kernel's own short transactions: the
+// server ends one whose process is paused or cut off, since it may hold the rows
+// of jobs that others could run. The name says to maintenance when the backend is
+// overdue, for a reader that stopped on a unix socket. $1 time-out in
+// milliseconds, $2 application name.
+const guardSQL = `SELECT set_config('statement_timeout', $1::text, true) || set_config('idle_in_transaction_session_timeout', $1::text, true)
+	|| set_config('tcp_user_timeout', $1::text, true) || set_config('application_name', $2::text, true)`
 
 // registerSQL registers the node or renews its registration: $1 node, $2 name,
 // $3 listeners, $4 how long it holds in microseconds, $5 model.
@@ -264,16 +208,12 @@ const deregisterSQL = `DELETE FROM %[1]s.node WHERE id = $1::uuid`
 const differSQL = `SELECT EXISTS (
 	SELECT FROM %[1]s.node WHERE expires_at > now() AND model <> $1 AND listeners && $2::integer[])`
 
-// forgetNodesSQL removes nodes that have been dead for a day: until then they
-// help to understand what happened.
-const forgetNodesSQL = `DELETE FROM %[1]s.node WHERE expires_at < now() - interval '1 day'`
-
 // queries are the statements of one framework schema.
 type queries struct {
 	claim, claimSuspect, suspects, acknowledge, refresh, mark, fail, acknowledgeGroup, refreshGroup *persistence.Statement
 	handBack, handBackToken, handBackStarted, renew                                                 *persistence.Statement
 	recover, expired, promote, due, terminate, lock, forgetNodes                                    *persistence.Statement
-	register, deregister, differ                                                                    *persistence.Statement
+	register, deregister, differ, guard                                                             *persistence.Statement
 }
 
 func newQueries(db *persistence.Database, framework string) queries {
@@ -288,6 +228,7 @@ func newQueries(db *persistence.Database, framework string) queries {
 		renew: s(renewSQL), recover: s(recoverSQL), expired: s(expiredSQL), promote: s(promoteSQL), due: s(dueSQL),
 		terminate: db.Statement(terminateSQL), lock: db.Statement(lockSQL), forgetNodes: s(forgetNodesSQL),
 		register: s(registerSQL), deregister: s(deregisterSQL), differ: s(differSQL),
+		guard: db.Statement(guardSQL),
 	}
 }
 
@@ -295,6 +236,6 @@ func newQueries(db *persistence.Database, framework string) queries {
 func (q queries) hot() []*persistence.Statement {
 	return []*persistence.Statement{
 		q.claim, q.claimSuspect, q.suspects, q.acknowledge, q.acknowledgeGroup, q.refresh, q.mark, q.fail, q.handBack, q.renew,
-		q.recover, q.promote, q.terminate, q.lock, q.register,
+		q.recover, q.promote, q.terminate, q.lock, q.register, q.guard,
 	}
 }

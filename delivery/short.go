@@ -2,12 +2,14 @@ package delivery
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/tidings-go/tidings/persistence"
 )
 
-// shortTimeout bounds the kernel's own short transactions.
+// shortTimeout bounds the kernel's own short transactions, by their context and
+// on the server.
 const shortTimeout = 10 * time.Second
 
 // short runs f in a transaction of the kernel's own, never on the pool directly:
@@ -15,9 +17,46 @@ const shortTimeout = 10 * time.Second
 // not cancelled with the work it belongs to: failing and handing back go on
 // while the node stops.
 func (e *Engine) short(f func(context.Context, *persistence.Transaction) error) error {
+	return e.guarded(e.db, f)
+}
+
+// required is what runs transactions: the database, or a reserved connection.
+type required interface {
+	Required(context.Context, persistence.TxOptions, func(context.Context, *persistence.Transaction) error) error
+}
+
+func (e *Engine) guarded(on required, f func(context.Context, *persistence.Transaction) error) error {
+	return unguarded(on, func(ctx context.Context, t *persistence.Transaction) error {
+		if err := e.guard(ctx, t); err != nil {
+			return err
+		}
+		return f(ctx, t)
+	})
+}
+
+// unguarded is for what sets the limits of its transaction itself.
+func unguarded(on required, f func(context.Context, *persistence.Transaction) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), shortTimeout)
 	defer cancel()
-	return e.db.Required(ctx, persistence.TxOptions{}, f)
+	return on.Required(ctx, persistence.TxOptions{}, f)
+}
+
+// short is that of the engine on the node's own connection: the claimer waits for
+// no other user of the pool.
+func (c *claimer) short(f func(context.Context, *persistence.Transaction) error) error {
+	return c.guarded(c.own, f)
+}
+
+// guard has the server end the transaction of a process that is paused in it.
+func (e *Engine) guard(ctx context.Context, t *persistence.Transaction) error {
+	var settings string
+	return e.q.guard.QueryOne(ctx, t, e.limits(), &settings)
+}
+
+// limits are the arguments of guardSQL.
+func (e *Engine) limits() []any {
+	limit := strconv.FormatInt(shortTimeout.Milliseconds(), 10)
+	return []any{limit, backendPrefix(e.config.Schema) + limit}
 }
 
 // exec runs one statement in a short transaction.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tidings-go/tidings/boot"
 	"github.com/tidings-go/tidings/persistence/schema"
@@ -129,13 +130,33 @@ func (k *kernel) stop(ctx context.Context) error {
 	}
 	k.notify.Stop()
 	k.bus.Close()
-	k.db.CloseStatements()
+	k.closeStatements()
 	k.discard()
 	if k.dev != nil {
 		errs = append(errs, k.dev.Stop(ctx))
 		k.dev = nil
 	}
 	return errors.Join(errs...)
+}
+
+// closeTimeout is how long a stop waits for prepared statements to be closed.
+const closeTimeout = 2 * time.Second
+
+// closeStatements closes what was prepared. database/sql waits for every
+// connection to do so, and a driver may wait for a silent server for as long as
+// the network pretends to be well (lib/pq does): the stop does not.
+func (k *kernel) closeStatements() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		k.db.CloseStatements()
+	}()
+	timer := time.NewTimer(closeTimeout)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+	}
 }
 
 func (k *kernel) startDelivery(ctx context.Context) error {

@@ -127,9 +127,14 @@ func (db *Database) Required(ctx context.Context, o TxOptions, f func(context.Co
 	if err != nil {
 		return err
 	}
+	return db.run(ctx, t, f)
+}
+
+// run runs f in t, which it ends.
+func (db *Database) run(ctx context.Context, t *Transaction, f func(context.Context, *Transaction) error) error {
 	defer t.Rollback()
 	inner := db.Bind(ctx, t)
-	if o.ReadOnly {
+	if t.opts.ReadOnly {
 		inner = context.WithValue(inner, readOnlyKey{db}, true)
 	}
 	if err := f(inner, t); err != nil {
@@ -148,9 +153,9 @@ func (db *Database) Begin(ctx context.Context, o TxOptions) (*Transaction, error
 		if err != nil {
 			return nil, fmt.Errorf("open transaction: get connection: %w", err)
 		}
-		tx, err := conn.BeginTxx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: o.ReadOnly, Isolation: o.Isolation})
+		t, err := db.beginOn(ctx, conn, o)
 		if err == nil {
-			return &Transaction{db: db, conn: conn, tx: tx, opts: o}, nil
+			return t, nil
 		}
 		_ = conn.Close()
 		// BEGIN has no effect that could be repeated, so a connection that went
@@ -160,6 +165,14 @@ func (db *Database) Begin(ctx context.Context, o TxOptions) (*Transaction, error
 			return nil, fmt.Errorf("open transaction: %w", err)
 		}
 	}
+}
+
+func (db *Database) beginOn(ctx context.Context, conn *sqlx.Conn, o TxOptions) (*Transaction, error) {
+	tx, err := conn.BeginTxx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: o.ReadOnly, Isolation: o.Isolation})
+	if err != nil {
+		return nil, err
+	}
+	return &Transaction{db: db, conn: conn, tx: tx, opts: o}, nil
 }
 
 // maxStale bounds how many stale connections one Begin discards: more than a

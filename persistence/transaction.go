@@ -21,6 +21,7 @@ type Transaction struct {
 	conn *sqlx.Conn
 	tx   *sqlx.Tx
 	opts TxOptions
+	kept bool // the connection is another's to give back
 
 	mu           sync.Mutex
 	ended        bool
@@ -205,7 +206,7 @@ func (t *Transaction) commit() error {
 	answer := make(chan error, 1)
 	go func() {
 		err := t.tx.Commit()
-		_ = t.conn.Close()
+		t.release()
 		answer <- err
 	}()
 	timer := time.NewTimer(t.db.commitTimeout)
@@ -244,5 +245,12 @@ func (t *Transaction) Rollback() {
 	}
 	// An error here means a lost connection, whose transaction the server ends.
 	_ = t.tx.Rollback()
-	_ = t.conn.Close()
+	t.release()
+}
+
+// release gives the connection back to the pool, unless it is a reserved one.
+func (t *Transaction) release() {
+	if !t.kept {
+		_ = t.conn.Close()
+	}
 }

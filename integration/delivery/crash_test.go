@@ -145,7 +145,7 @@ func TestEndingTheBackendInsideAListenerUndoesItsWrites(t *testing.T) {
 	pub.Put(t, 1, "block")
 	child.Expect(1, "blocked A 1 1")
 	require.Equal(t, 1, base.Int(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-		WHERE datname = current_database() AND application_name LIKE 'tidings/%' AND state = 'idle in transaction'`))
+		WHERE datname = current_database() AND application_name LIKE 'tidings/%/2500' AND state = 'idle in transaction'`))
 	child.Tell("go 1")
 	child.Expect(1, "blocked A 1 2") // the word was said: it goes on
 	base.AwaitSettled()

@@ -39,6 +39,15 @@ func Launch(t testing.TB, role, url string, p Plan, more ...string) *process.Chi
 	return process.Start(t, role, append(more, planEnv+"="+p.encode(), urlEnv+"="+url)...)
 }
 
+// StartChildOf is StartChild with another program than the test's own: a copy of
+// it.
+func StartChildOf(t testing.TB, program, url string, p Plan) *process.Child {
+	t.Helper()
+	c := process.StartProgram(t, program, Role, planEnv+"="+p.encode(), urlEnv+"="+url)
+	c.Expect(1, "up")
+	return c
+}
+
 // Tell has a child publish tasks, as Node.Put does.
 func Tell(c *process.Child, from int64, orders ...string) {
 	text, err := json.Marshal(tasks(from, orders))
@@ -91,6 +100,7 @@ func OpenChild(extend ...func(*Plan)) *Node {
 	for _, f := range extend {
 		f(&p)
 	}
+	old.Store(p.Old)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	n, err := Open(os.Getenv(urlEnv), p, log)
 	if err != nil {

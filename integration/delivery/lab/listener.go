@@ -51,6 +51,7 @@ var ErrOrdered = errors.New("the event ordered a failure")
 
 // Obey writes the effect and then does what the event orders:
 //
+//	new     nothing more; a process with Plan.Old cannot read the event
 //	fail N  fails in its first N attempts
 //	slow N  takes N milliseconds, in a statement
 //	exit    ends the process
@@ -68,7 +69,7 @@ func Obey(ctx context.Context, self Self) error {
 	}
 	order, arg, _ := strings.Cut(self.Event.Do, " ")
 	switch order {
-	case "":
+	case "", "new":
 		return nil
 	case "fail":
 		if n, _ := strconv.Atoi(arg); self.Meta.Attempt <= n {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"github.com/jmoiron/sqlx"
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"

@@ -8,6 +8,8 @@ package lab
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/fx"
@@ -29,6 +31,17 @@ type Task struct {
 	Seq  int64
 	Do   string
 	Only string
+}
+
+// old says that this process has the rules of before "new" was allowed.
+var old atomic.Bool
+
+// Validate holds the rule that an old process does not know to be changed.
+func (t Task) Validate() error {
+	if t.Do == "new" && old.Load() {
+		return errors.New("no such order")
+	}
+	return nil
 }
 
 // Publish publishes tasks in one transaction.
@@ -56,8 +69,14 @@ type Plan struct {
 	// Connections bounds the pool; 0 is what delivery needs and ten.
 	Connections int
 	PublishOnly bool
-	// Driver is the driver of database/sql; default lib/pq's.
+	// Driver is the driver of the pool: "postgres" (lib/pq, the default) or "pgx".
 	Driver string
+	// PgBouncer says that the database's URL leads through a PgBouncer.
+	PgBouncer bool
+	// Listen is where to LISTEN for other processes; empty polls only.
+	Listen string
+	// Old has the process refuse, as of today's rules, tasks that order "new".
+	Old bool
 	// Tame has listeners write their effect whatever the event orders.
 	Tame bool
 	// More are further options of the app; they do not reach a child.
@@ -94,6 +113,12 @@ func (p Plan) Module() fx.Option {
 		all = append(all, events.Deferred(Identity(l.Name), p.run(l), l.options()...))
 	}
 	all = append(all, p.More...)
+	if p.PgBouncer {
+		all = append(all, kernel.PgBouncer())
+	}
+	if p.Listen != "" {
+		all = append(all, kernel.Listen(p.Listen))
+	}
 	if p.PublishOnly {
 		all = append(all, kernel.PublishOnly())
 	}

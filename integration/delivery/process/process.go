@@ -51,7 +51,14 @@ func Start(t testing.TB, role string, env ...string) *Child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Child{t: t, cmd: exec.Command(self), ended: make(chan struct{}), change: make(chan struct{})}
+	return StartProgram(t, self, role, env...)
+}
+
+// StartProgram is Start with another program than the test's own: a copy of it.
+func StartProgram(t testing.TB, program, role string, env ...string) *Child {
+	t.Helper()
+	var err error
+	c := &Child{t: t, cmd: exec.Command(program), ended: make(chan struct{}), change: make(chan struct{})}
 	c.cmd.Env = append(append(os.Environ(), roleEnv+"="+role), env...)
 	c.cmd.Stderr = t.Output()
 	out, err := c.cmd.StdoutPipe()
