@@ -49,7 +49,7 @@ var counts = []fx.Option{
 
 // exact is a plan whose pool has what delivery needs and not a connection more.
 func exact(p lab.Plan) lab.Plan {
-	p.Connections = p.Delivery.Connections()
+	p.Connections = p.Delivery.Connections() + 1
 	return p
 }
 
