@@ -45,13 +45,14 @@ func (r *run) fail(j *job, f failure) Outcome {
 		unspent = 1
 	}
 	args := []any{
-		j.id, j.token.String(), final, wait.Microseconds(), f.kind, errorText(f.err, r.config.ErrorLimit),
+		j.id, j.token.String(), final, wait.Microseconds(), f.kind, "",
 		j.run, j.attempt - unspent, r.node.String(), unspent,
 	}
-	late, err := r.recordFailure(args, false)
+	text := errorText(f.err, r.config.ErrorLimit)
+	late, err := r.recordFailure(args, text, false)
 	again := errors.Is(err, persistence.ErrUnknownOutcome)
 	for n := 1; n < failRetries && err != nil && sleep(r.living, time.Duration(n)*100*time.Millisecond); n++ {
-		late, err = r.recordFailure(args, again)
+		late, err = r.recordFailure(args, text, again)
 		again = again || errors.Is(err, persistence.ErrUnknownOutcome)
 	}
 	if err != nil {
@@ -83,12 +84,19 @@ func (r *run) failUnstarted(j *job, f failure) {
 // recordFailure sends the failure; again says that it may have been recorded
 // already. Repeating is safe: the token decides about the job, and the history
 // is looked at.
-func (r *run) recordFailure(args []any, again bool) (late bool, err error) {
-	err = r.short(func(ctx context.Context, t *persistence.Transaction) error {
-		return r.q.fail.QueryOne(ctx, t, append(args[:len(args):len(args)], again), &late)
+func (r *run) recordFailure(args []any, text string, again bool) (late bool, err error) {
+	args = append(args[:len(args):len(args)], again)
+	err = storable(text, func(text string) error {
+		args[failText] = text
+		return r.short(func(ctx context.Context, t *persistence.Transaction) error {
+			return r.q.fail.QueryOne(ctx, t, args, &late)
+		})
 	})
 	return late, err
 }
+
+// failText is the place of the error's text among the arguments of failSQL.
+const failText = 5
 
 // logFailure logs what people must look at: that jobs of a listener failed for
 // good, the first at once and then one line per interval for all. Retries show in
@@ -110,8 +118,11 @@ func (r *run) logFailure(j *job, f failure, final bool) {
 // handBackStarted gives a job back that the stop interrupted, unspent, a bounded
 // number of times; after that the attempt counts.
 func (r *run) handBackStarted(j *job, cause error) Outcome {
-	n, err := r.exec(r.q.handBackStarted, j.id, j.token.String(), r.config.MaxHandBacks, r.node.String(),
-		errorText(cause, r.config.ErrorLimit))
+	var n int64
+	err := storable(errorText(cause, r.config.ErrorLimit), func(text string) (err error) {
+		n, err = r.exec(r.q.handBackStarted, j.id, j.token.String(), r.config.MaxHandBacks, r.node.String(), text)
+		return err
+	})
 	if err != nil {
 		r.tell(slog.LevelWarn, "interrupted job not handed back: the lease will end the claim", j.lane.identity(),
 			slog.Int64("job", j.id), slog.Any("error", err))
@@ -155,4 +166,26 @@ func safeText(err error) (text string) {
 		}
 	}()
 	return err.Error()
+}
+
+// storable has f store text, and where the database's encoding cannot hold it,
+// text with all but ASCII escaped: a failure must not be lost for its words.
+func storable(text string, f func(text string) error) error {
+	err := f(text)
+	if state := persistence.SQLState(err); state == "22021" || state == "22P05" {
+		return f(asciiText(text))
+	}
+	return err
+}
+
+func asciiText(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
 }

@@ -12,13 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
-	"github.com/tidings-go/tidings/access"
 	"github.com/tidings-go/tidings/events"
 	"github.com/tidings-go/tidings/kernel"
 	"github.com/tidings-go/tidings/kernel/kerneltest"
 	"github.com/tidings-go/tidings/persistence"
-	"github.com/tidings-go/tidings/persistence/schema"
-	"github.com/tidings-go/tidings/usecase"
 )
 
 // assembled says what keeps an app from being assembled; it needs no database.
@@ -159,50 +156,4 @@ func TestEventTablesHaveNoIndexButTheirKeys(t *testing.T) {
 		"(id)",
 	}, indexes)
 	require.ErrorContains(t, problemsOf(events.Declare[Fact]("a.B", events.Indexed(7))), "events.Indexed: unknown order 7")
-}
-
-// Named has a name of each kind that an app can choose.
-type Named struct {
-	Text  string
-	Lines []string
-	By    map[string]int
-}
-
-// Whatever the names are: they are refused, or they name what they should and
-// nothing else.
-func FuzzNamesCannotInject(f *testing.F) {
-	for _, name := range []string{
-		"plain", "we ird", `a"b`, `"; DROP TABLE canary; --`, `"."x`, `'`, `\`, "$1", "$$", "%s", "%[1]s", "😀", "\x00", "\xff",
-		"@event", "@position", "id", "ctid", "a.b", "", " ", "a\nb", "U&\"x\"", strings.Repeat("x", 63), strings.Repeat("é", 32), "pg_x", "tidings",
-	} {
-		f.Add(name, name, name, name)
-	}
-	f.Add(`a"; --`, "Plain", `x"y`, `"; DROP TABLE canary; --`)
-	f.Add("we ird", `";`, `) VALUES (1); --`, "@event:Plain")
-	f.Fuzz(func(t *testing.T, namespace, event, column, list string) {
-		t.Parallel()
-		declared := events.Declare[Named](namespace+"."+event, events.Recorded(), events.Mapped(
-			persistence.Column("Text", column), persistence.Column("Lines", list), persistence.Column("By[key]", column)))
-		if problemsOf(declared) != nil {
-			return
-		}
-		k := kerneltest.New(t, do[Named](), declared, kernel.PublishOnly(), kernel.DevSchema(`CREATE TABLE canary ()`))
-		a := app{k, t}
-		id, sent := uuid.New(), Named{"x", []string{"y"}, map[string]int{"z": 1}}
-		require.NoError(t, kerneltest.Get[usecase.Action[Do[Named]]](k).Execute(t.Context(), Do[Named]{func(ctx context.Context, _ access.Tx, e events.Emitter[Named]) error {
-			return e.Emit(ctx, sent, events.ID(id))
-		}}))
-		entry, err := kerneltest.Get[events.History[Named]](k).Get(t.Context(), id)
-		require.NoError(t, err)
-		require.Equal(t, sent, entry.Event)
-		require.Zero(t, a.count("canary"))
-		decl := declared.Declared.Declaration() // the name may hold a dot
-		for table, want := range map[string]string{"": column, "." + list: "@value", ".By": column} {
-			var got string
-			require.NoError(t, a.DB().Get(&got, `SELECT `+schema.Quote(want)+` FROM `+schema.Qualified(decl.Namespace(), "@event:"+decl.Name()+table)))
-			require.Contains(t, "xyz", got)
-		}
-		require.Equal(t, 3, a.count(`information_schema.tables WHERE table_name LIKE '@event:%'`))
-		require.Equal(t, 1, a.count(`information_schema.tables WHERE table_schema = 'public'`), "the canary alone")
-	})
 }

@@ -81,6 +81,8 @@ type Plan struct {
 	Tame bool
 	// More are further options of the app; they do not reach a child.
 	More []fx.Option `json:"-"`
+	// Extension names what a child's own main adds to the plan.
+	Extension string
 }
 
 // Identity is the identity of a listener of the lab.

@@ -32,14 +32,21 @@ type Note struct{ Seq int64 }
 
 type relayDeps struct{ Note events.Emitter[Note] }
 
-// Plan adds to a plan what it cannot carry to a child.
+// extension names a plan that Relay and Keep belong to.
+const extension = "faults"
+
+// Plan adds Relay and Keep to a plan.
 func Plan(p lab.Plan) lab.Plan {
-	Extend(&p)
+	p.Extension = extension
+	extend(&p)
 	return p
 }
 
-// Extend is Plan in place.
-func Extend(p *lab.Plan) {
+// extend adds to a plan what it could not carry to a child.
+func extend(p *lab.Plan) {
+	if p.Extension != extension {
+		return
+	}
 	patient := []events.ListenerOption{events.MaxAttempts(100), events.Backoff(10*time.Millisecond, time.Second), events.TimeLimit(2 * time.Second)}
 	p.More = append(p.More,
 		events.Declare[Note](NoteEvent, events.Recorded()),

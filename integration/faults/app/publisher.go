@@ -30,7 +30,7 @@ func Main() {
 	if process.Role() == publisher {
 		publish()
 	}
-	lab.ChildMain(Extend)
+	lab.ChildMain(extend)
 }
 
 // StartWorker starts a process that delivers and does not wait for it.
@@ -48,7 +48,7 @@ func StartPublisher(t testing.TB, url string, p lab.Plan, first int64, backlog i
 }
 
 func publish() {
-	n := lab.OpenChild(Extend)
+	n := lab.OpenChild(extend)
 	first, err1 := strconv.ParseInt(os.Getenv(firstEnv), 10, 64)
 	backlog, err2 := strconv.Atoi(os.Getenv(backlogEnv))
 	if err := errors.Join(err1, err2); err != nil {
