@@ -62,7 +62,7 @@ func TestACommitLostOnTheWayIsAnUnknownOutcome(t *testing.T) {
 
 func TestASilentServerIsAnUnknownOutcomeAfterTheCommitTimeout(t *testing.T) {
 	t.Parallel()
-	b, p := newProxied(t, "COMMIT", CommitTimeout(10*time.Millisecond))
+	b, p := newProxied(t, "COMMIT", CommitTimeout(time.Second))
 	p.do(swallow)
 	err := b.Required(t.Context(), TxOptions{}, func(ctx context.Context, tx *Transaction) error {
 		tx.AfterCommit(noHook(t))
