@@ -83,3 +83,17 @@ func CreateSchema(ctx context.Context, db *sql.DB, framework string, m schema.Mo
 	}
 	return nil
 }
+
+// RunningDev returns the URL of the development database of a server that
+// another process runs on the data folder dir.
+func RunningDev(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("development database: %w", err)
+	}
+	url, err := pgserver.RunningURL(abs, devDatabase)
+	if err != nil {
+		return "", fmt.Errorf("development database: %w", err)
+	}
+	return url, nil
+}

@@ -48,7 +48,7 @@ func (p *Pool) Close() error {
 func (p *Pool) Connect(dsn string) error {
 	dsn, err := WithSettings(dsn)
 	if err != nil {
-		return err
+		return fmt.Errorf("database URL: %w", err)
 	}
 	c, err := pq.NewConnector(dsn)
 	if err != nil {
@@ -69,7 +69,7 @@ func WithSettings(dsn string) (string, error) {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		// The text may hold a password: say nothing of it.
-		return "", errors.New("database URL: want postgres://user@host:port/database?…")
+		return "", errors.New("want postgres://user@host:port/database?…")
 	}
 	q := u.Query()
 	for name, value := range map[string]string{"timezone": "UTC", "sslmode": "prefer", "application_name": "tidings"} {

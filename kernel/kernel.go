@@ -2,9 +2,7 @@ package kernel
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync/atomic"
 
@@ -75,21 +73,10 @@ func (k *kernel) discardOn(err error) error {
 func assemble(s *settings, mappings persistence.MappingsIn, lc fx.Lifecycle, given fromContainer) (*kernel, error) {
 	k := &kernel{settings: s, runtime: access.NewRuntime()}
 	k.instrument(given)
-	config, err := boot.FromEnvironment(s.config, k.environment)
-	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
-	}
-	if s.flags != nil {
-		s.flags(&config)
-	}
-	config.Delivery.Logger, config.Delivery.Observer = s.logger, k.instruments
-	k.config = config.WithDefaults()
-	if err := k.config.Delivery.Validate(); err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
-	}
-	if err := k.openPool(); err != nil {
+	if err := k.configure(); err != nil {
 		return nil, err
 	}
+	k.openPool()
 	var prepared []persistence.Option
 	if k.config.PgBouncer {
 		prepared = append(prepared, persistence.WithoutPreparedStatements())
@@ -102,29 +89,6 @@ func assemble(s *settings, mappings persistence.MappingsIn, lc fx.Lifecycle, giv
 		hooks.Last(k.startLast, k.stopFirst)
 	}
 	return k, nil
-}
-
-// environment looks a variable up. A test kit's app runs as its code says: it
-// does not depend on where it is tested.
-func (k *kernel) environment(name string) (string, bool) {
-	if k.external.Database != nil {
-		return "", false
-	}
-	return os.LookupEnv(name)
-}
-
-func (k *kernel) openPool() error {
-	switch {
-	case k.database != nil:
-		k.pool = k.database
-		return nil
-	case k.config.Dev, k.external.Database != nil, k.config.DatabaseURL != "":
-		k.late = boot.NewPool(k.config.PoolSize)
-		k.pool = k.late.DB
-		return nil
-	}
-	return errors.New("no database: set DATABASE_URL, or ask for the embedded development PostgreSQL " +
-		"with --dev or kernel.DevDatabase(), or hand the app's own pool to kernel.Database")
 }
 
 // addTypes adds the declared event types to a bus.

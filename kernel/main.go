@@ -19,15 +19,18 @@ import (
 )
 
 // Exit codes of the program that Main runs: ExitUsage for a command line that
-// does not fit, ExitError for every other error.
+// does not fit, ExitFindings where doctor ran and found problems, ExitError for
+// every other error.
 const (
-	ExitOK    = 0
-	ExitError = 1
-	ExitUsage = 2
+	ExitOK       = 0
+	ExitError    = 1
+	ExitUsage    = 2
+	ExitFindings = 3
 )
 
 // Main runs a whole program around the app's modules and ends the process: its
-// command serve runs the app, schema shows the statements that make its tables;
+// command serve runs the app, schema is about its tables, catalogue, config, nodes
+// and doctor show what it declares, how it is set, who delivers and what is wrong;
 // kernel.Command adds commands of the app's own. Options of the kernel may stand
 // among the modules.
 func Main(opts ...fx.Option) {
@@ -45,7 +48,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, opts ...f
 	if len(os.Args) > 0 {
 		root.Use = commandName(os.Args[0])
 	}
-	root.AddCommand(serveCommand(opts), schemaCommand(opts), renameCommand(opts))
+	root.AddCommand(serveCommand(opts), schemaCommand(opts), renameCommand(opts),
+		catalogueCommand(opts), configCommand(opts), doctorCommand(opts), nodesCommand(opts))
 	root.AddCommand(commandsOf(opts)...)
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -60,9 +64,15 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, opts ...f
 	if err == nil {
 		return ExitOK
 	}
+	if wrong := (configurationError{}); errors.As(err, &wrong) {
+		err = wrong
+	}
 	fmt.Fprintln(stderr, "error:", err)
-	if errors.As(err, new(usageError)) {
+	switch {
+	case errors.As(err, new(usageError)):
 		return ExitUsage
+	case errors.Is(err, errFindings):
+		return ExitFindings
 	}
 	return ExitError
 }
@@ -107,18 +117,30 @@ func serveCommand(opts []fx.Option) *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve", Short: "Run the app until it is stopped", Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if n := flags.Delivery.Workers; n < 1 && c.Flags().Changed("workers") {
-				return usageError{fmt.Errorf("--workers=%d: want a positive number", n)}
+			if err := checkFlags(c, flags); err != nil {
+				return err
 			}
 			return serve(c.Context(), flags, opts)
 		},
 	}
+	serveFlags(c, &flags)
+	return c
+}
+
+// serveFlags gives c the flags that override the configuration.
+func serveFlags(c *cobra.Command, flags *boot.Config) {
 	f := c.Flags()
 	f.BoolVar(&flags.Dev, "dev", false, "run on the embedded development PostgreSQL (TIDINGS_DEV)")
 	f.StringVar(&flags.DevDir, "dev-dir", "", "its data folder (TIDINGS_DEV_DIR, default "+boot.DefaultDevDir+")")
 	f.StringVar(&flags.AdminAddr, "admin-addr", "", "where to serve health and metrics, or off (TIDINGS_ADMIN_ADDR, default "+boot.DefaultAdminAddr+")")
 	f.IntVar(&flags.Delivery.Workers, "workers", 0, "how many listeners run at once (TIDINGS_WORKERS, default 4 × GOMAXPROCS)")
-	return c
+}
+
+func checkFlags(c *cobra.Command, flags boot.Config) error {
+	if n := flags.Delivery.Workers; n < 1 && c.Flags().Changed("workers") {
+		return usageError{fmt.Errorf("--workers=%d: want a positive number", n)}
+	}
+	return nil
 }
 
 // overrides applies the flags that were given.

@@ -40,6 +40,7 @@ type settings struct {
 	bus         []events.BusOption
 	external    External
 	schemaSet   bool
+	inspect     bool  // the app is looked at and never started: it needs no database
 	migrations  fs.FS // nil: a folder on disk
 }
 

@@ -31,6 +31,7 @@ var ErrSchemaCheck = errors.New("not as it should be")
 type described struct {
 	*kernel
 	types []*events.Type
+	all   []access.Declared
 	dev   bool // asked for by flag, environment or code
 }
 
@@ -44,6 +45,7 @@ func describe(dev bool, opts []fx.Option) (*described, error) {
 		return nil
 	})
 	app := fx.New(core(), Distinct(opts...), offline, quiet(), fx.Populate(&d.kernel), fx.Invoke(func(in access.DeclaredIn) {
+		d.all = in.Declared
 		for _, declared := range in.Declared {
 			if t, ok := declared.(*events.Type); ok {
 				d.types = append(d.types, t)
@@ -81,7 +83,11 @@ func (d *described) url() (string, error) {
 	if d.config.DatabaseURL == "" {
 		return "", errors.New("no database: set DATABASE_URL")
 	}
-	return boot.WithSettings(d.config.DatabaseURL)
+	url, err := boot.WithSettings(d.config.DatabaseURL)
+	if err != nil {
+		return "", fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	return url, nil
 }
 
 // connected calls use with a pool on the app's database: the app's own, else
@@ -92,12 +98,11 @@ func (d *described) connected(ctx context.Context, use func(*sqlx.DB) error) (er
 	}
 	var url string
 	if d.dev {
-		server, dev, err := boot.StartDev(ctx, d.config.DevDir)
-		if err != nil {
+		end := func() {}
+		if url, end, err = devDatabase(ctx, d.config.DevDir); err != nil {
 			return err
 		}
-		defer func() { _ = server.Stop(context.WithoutCancel(ctx)) }() // the process ends it in any case
-		url = dev
+		defer end()
 	} else if url, err = d.url(); err != nil {
 		return err
 	}

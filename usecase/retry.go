@@ -62,3 +62,6 @@ func (d *Definition) retryingOwner(ctx context.Context, db *persistence.Database
 		return out, err
 	}, backoff.WithContext(waits, ctx))
 }
+
+// ConflictRetries returns how often the operation runs again after a conflict.
+func (d *Definition) ConflictRetries() int { return d.retries }

@@ -23,7 +23,12 @@ func TestAKeptFolderIsReusedAndLockedWhileItsServerLives(t *testing.T) {
 	run(t, open(t, first.URL("postgres")), `CREATE TABLE kept AS SELECT 'value' AS v`)
 	_, err = Start(t.Context(), Config{DataDir: dir})
 	require.ErrorIs(t, err, ErrInUse)
+	running, err := RunningURL(dir, "postgres") // as another process finds it
+	require.NoError(t, err)
+	require.Equal(t, "value", text(t, open(t, running), `SELECT v FROM kept`))
 	require.NoError(t, first.Stop(t.Context()))
+	_, err = RunningURL(dir, "postgres")
+	require.ErrorContains(t, err, "find the running server")
 	require.DirExists(t, dir)
 	require.NoDirExists(t, first.SocketDir())
 
