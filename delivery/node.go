@@ -13,13 +13,21 @@ import (
 // register registers the node, or renews its registration.
 func (r *run) register(ctx context.Context) error {
 	listeners := array(r.lanes, func(l *lane) string { return strconv.Itoa(int(l.sub.ID)) })
-	err := r.own.Required(ctx, persistence.TxOptions{}, func(ctx context.Context, t *persistence.Transaction) error {
+	renew := func(ctx context.Context, t *persistence.Transaction) error {
 		if err := r.guard(ctx, t); err != nil {
 			return err
 		}
 		_, err := r.q.register.Exec(ctx, t, r.node.String(), r.config.NodeName, listeners, micros(3*r.config.Heartbeat), r.model)
 		return err
-	})
+	}
+	// A claim that waits, for a lock on the jobs say, holds the node's own
+	// connection: then the pool serves.
+	soon, cancel := context.WithTimeout(ctx, r.config.Heartbeat/2)
+	defer cancel()
+	err := r.own.Required(soon, persistence.TxOptions{}, renew)
+	if err != nil && soon.Err() != nil && ctx.Err() == nil {
+		err = r.db.Required(ctx, persistence.TxOptions{}, renew)
+	}
 	if err != nil {
 		return fmt.Errorf("register node: %w", err)
 	}
