@@ -20,13 +20,14 @@ import (
 // sets others.
 var (
 	seedFlag = flag.Uint64("faults.seed", 0, "the seed of a run to repeat; 0 takes a new one")
-	kills    = flag.Int("faults.kills", 20, "how often the soak kills a process")
+	kills    = flag.Int("faults.kills", 15, "how often the soak kills a process")
 	together = flag.Int("faults.together", 4, "cuts of the sweep in one run of its scenario")
-	crashes  = flag.Int("faults.crashes", 3, "how often the server crashes")
-	rounds   = flag.Int("faults.rounds", 15, "rounds of pauses and of ended backends")
+	crashes  = flag.Int("faults.crashes", 2, "how often the server crashes")
+	rounds   = flag.Int("faults.rounds", 10, "rounds of pauses and of ended backends")
 	backlog  = flag.Int("faults.backlog", 50_000, "jobs of the backlog")
-	failing  = flag.Int("faults.failing", 10_000, "jobs that fail at once")
-	snapshot = flag.Int("faults.snapshot", 3_000, "jobs delivered under a held snapshot")
+	drain    = flag.Int("faults.drain", 4_000, "how many of them are delivered")
+	failing  = flag.Int("faults.failing", 2_000, "jobs that fail at once")
+	snapshot = flag.Int("faults.snapshot", 1_500, "jobs delivered under a held snapshot")
 )
 
 func TestMain(m *testing.M) {

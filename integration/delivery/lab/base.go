@@ -160,6 +160,7 @@ func (b *Base) SettledOr(over <-chan struct{}) bool {
 // Judge fails the test with what the oracle finds wrong.
 func (b *Base) Judge(s oracle.Spec) {
 	b.t.Helper()
+	b.Exec(`ANALYZE`) // without statistics the oracle's joins are slow
 	v, err := oracle.Judge(context.Background(), b.DB, s)
 	if err != nil {
 		b.t.Fatal(err)

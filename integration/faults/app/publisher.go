@@ -27,8 +27,11 @@ const (
 
 // Main is main of a child: call it in TestMain where process.Role is not empty.
 func Main() {
-	if process.Role() == publisher {
+	switch process.Role() {
+	case publisher:
 		publish()
+	case meter:
+		measure()
 	}
 	lab.ChildMain(extend)
 }
