@@ -216,6 +216,8 @@ func TestAMigrationDoesNotQueueUpEverybody(t *testing.T) {
 	_, err = reader.Exec(`LOCK TABLE ` + event + ` IN ACCESS SHARE MODE`)
 	require.NoError(t, err)
 	c := plan(t, dir, 2, model(note), migrate.Options{Name: "blocked"})
+	up, _, _ := strings.Cut(c.Files[0].Text, "-- +goose Down")
+	require.Contains(t, up, "'5s'") // else this waits for ever
 	write(t, dir, c.Files[0].Name, strings.Replace(c.Files[0].Text, "'5s'", "'100ms'", 1))
 	_, err = migrate.Apply(t.Context(), db, open(t, dir), "we ird", nil)
 	require.ErrorContains(t, err, "lock timeout")

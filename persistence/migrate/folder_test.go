@@ -213,6 +213,9 @@ func TestEveryFileCarriesTheNotice(t *testing.T) {
 		require.Contains(t, f.Text, "--   Locks ")
 	}
 	require.Contains(t, c.Files[1].Text, "-- +goose NO TRANSACTION")
+	// A build beside writers holds nobody up and waits; what holds all up does not.
+	require.Regexp(t, `(?s)SET LOCAL lock_timeout = '5s';.*ALTER TABLE`, c.Files[0].Text)
+	require.Regexp(t, `(?s)SET lock_timeout = 0;.*CREATE INDEX CONCURRENTLY.*RESET lock_timeout;`, c.Files[1].Text)
 }
 
 func TestOtherFilesAreLeftAlone(t *testing.T) {
