@@ -26,8 +26,9 @@ type Policy struct {
 	Isolation sql.IsolationLevel
 }
 
-// Defaults of a deferred listener. Ten attempts with these waits span about
-// half an hour: longer than a restart of a remote system, shorter than a night.
+// Defaults of a deferred listener. Ten attempts with these waits span eight to
+// nine minutes: longer than a restart of a remote system. One that talks to what
+// may be down for longer wants more attempts.
 const (
 	DefaultMaxAttempts  = 10
 	DefaultBackoffFirst = time.Second

@@ -42,6 +42,11 @@ var limited = map[string][]string{
 	"github.com/spf13/cobra": {"boot", "kernel"},
 	"github.com/jackc/pgx":   {},
 
+	"github.com/prometheus": {"boot", "kernel", "observability"},
+	"go.opentelemetry.io":   {"kernel", "observability"},
+	// The API alone: an app chooses the SDK.
+	"go.opentelemetry.io/otel/sdk": {},
+
 	"github.com/fergusstrange/embedded-postgres": {"persistence/pgserver"},
 
 	"github.com/stretchr/testify": {"kernel/kerneltest", "persistence/mapping/maptest"},
@@ -257,6 +262,12 @@ func TestArchitectureRulesObject(t *testing.T) {
 		{"delivery/admin/jobs.go", "admin", "github.com/spf13/cobra", true},
 		{"boot/commands.go", "boot", "github.com/spf13/cobra", false},
 		{"sampleapp/main.go", "main", "github.com/spf13/cobra", false},
+		{"delivery/observe.go", "delivery", "github.com/prometheus/client_golang/prometheus", true},
+		{"observability/metrics.go", "observability", "github.com/prometheus/client_golang/prometheus", false},
+		{"events/observe.go", "events", "go.opentelemetry.io/otel/trace", true},
+		{"observability/trace.go", "observability", "go.opentelemetry.io/otel/trace", false},
+		{"observability/trace.go", "observability", "go.opentelemetry.io/otel/sdk/trace", true},
+		{"integration/traces/traces_test.go", "traces", "go.opentelemetry.io/otel/sdk/trace", false},
 	} {
 		why := objection(source{test.file, test.pkg}, test.imported)
 		require.Equal(t, test.forbidden, why != "", "%s imports %s: %q", test.file, test.imported, why)

@@ -98,7 +98,7 @@ func (d *described) connected(ctx context.Context, use func(*sqlx.DB) error) (er
 	}
 	var url string
 	if d.dev {
-		end := func() {}
+		var end func()
 		if url, end, err = devDatabase(ctx, d.config.DevDir); err != nil {
 			return err
 		}
