@@ -55,7 +55,8 @@ func doctorCommand(opts []fx.Option) *cobra.Command {
 
 func (d *described) patient(c *cobra.Command, db *sqlx.DB) doctor.Patient {
 	p := doctor.Patient{
-		DB: db, Framework: d.framework(), Config: d.config.Delivery, PoolSize: d.config.PoolSize,
+		Development: d.dev && d.late != nil,
+		DB:          db, Framework: d.framework(), Config: d.config.Delivery, PoolSize: d.config.PoolSize,
 		Differences: func(ctx context.Context) ([]string, error) { return differences(ctx, db, d.model()) },
 		Backlog:     delivery.NewBacklogReader(persistence.New(db, persistence.WithoutPreparedStatements()), d.framework()).Read,
 		Around: func(check string, run func()) {

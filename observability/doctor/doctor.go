@@ -47,6 +47,9 @@ type Patient struct {
 	Differences func(context.Context) ([]string, error)
 	// Backlog reads the jobs.
 	Backlog func(context.Context) (delivery.Backlog, error)
+	// Development says that the database may be lost: that it is not durable is
+	// then worth a note.
+	Development bool
 	// Around runs a check; a caller may show progress. Nil runs it plainly.
 	Around func(check string, run func())
 }

@@ -93,6 +93,8 @@ func TestAHealthyDatabaseHasNoProblems(t *testing.T) {
 		"version", "settings", "privileges", "schema", "connections", "clock", "snapshots", "indexes", "bloat", "autovacuum", "nodes", "jobs",
 	}, checks)
 	requireFinding(t, p, "settings", doctor.Problem, "fsync is off", "turn it on")
+	p.Development = true
+	requireFinding(t, p, "settings", doctor.Note, "fsync is off", "may be lost")
 	requireFinding(t, p, "nodes", doctor.Note, "no node delivers", "serve")
 }
 

@@ -43,9 +43,13 @@ func checkSettings(ctx context.Context, x *examination) error {
 	if s["in_recovery"] == "true" || s["default_transaction_read_only"] == "on" {
 		x.problem("connect to the primary, or reset default_transaction_read_only", "the database takes no writes")
 	}
+	status := Problem
+	if x.Development {
+		status = Note
+	}
 	for _, name := range []string{"fsync", "full_page_writes"} {
 		if s[name] == "off" {
-			x.problem("turn it on; it is for databases that may be lost", "%s is off: a crash of the machine can corrupt the database", name)
+			x.add(status, "turn it on, unless the database may be lost", "%s is off: a crash of the machine can corrupt the database", name)
 		}
 	}
 	if s["synchronous_commit"] == "off" {
