@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"text/tabwriter"
@@ -102,14 +103,14 @@ func prepare(t *testing.T, remote string) *incident {
 
 // serve starts the app and waits for its admin endpoint. It returns what the app
 // logs from then on.
-func (i *incident) serve() *bytes.Buffer {
+func (i *incident) serve() *transcript {
 	i.t.Helper()
 	app := exec.Command(i.binary, "serve")
 	app.Env = i.env
 	stderr, err := app.StderrPipe()
 	require.NoError(i.t, err)
 	require.NoError(i.t, app.Start())
-	log, done := &bytes.Buffer{}, make(chan struct{})
+	log, done := &transcript{}, make(chan struct{})
 	lines := bufio.NewReader(stderr)
 	for i.admin == "" {
 		line, err := lines.ReadString('\n')
@@ -128,6 +129,24 @@ func (i *incident) serve() *bytes.Buffer {
 		_ = app.Wait()
 	})
 	return log
+}
+
+// transcript collects what an app writes while the test reads it.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (t *transcript) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.Write(b)
+}
+
+func (t *transcript) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
 }
 
 // run runs a command of the app and returns what it wrote.
