@@ -104,7 +104,6 @@ func TestAHeartbeatIsNotStarvedByWorkersOrTheApp(t *testing.T) {
 			close(open)
 			base.AwaitSettled()
 			base.Judge(plan.Spec())
-			t.Log(base.Int(`SELECT count(*) FROM stale`), base.Int(`SELECT count(*) FROM tidings.node`), base.Int(`SELECT extract(epoch FROM max(seen_at - started_at))::int FROM tidings.node`))
 			require.Zero(t, base.Int(`SELECT count(*) FROM stale`))
 		})
 	}

@@ -112,11 +112,8 @@ func (s *server) readyz() (code int, text string) {
 // awaitReady waits for the readiness to be as asked: 200, or 503 with a text.
 func (s *server) awaitReady(code int, part string) {
 	s.t.Helper()
-	var last string
 	await(s.t, "readiness "+part, func() bool {
 		got, text := s.readyz()
-		last = text
 		return got == code && strings.Contains(text, part)
 	})
-	_ = last
 }

@@ -7,6 +7,7 @@ package lab
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"sync/atomic"
@@ -56,6 +57,7 @@ type Listener struct {
 	MaxAttempts   int
 	First, Longer time.Duration // backoff
 	TimeLimit     time.Duration
+	Isolation     sql.IsolationLevel
 	Group         int // first attempts in groups of up to so many
 	// Run is what the listener does; nil: what the event orders. It does not
 	// reach a child.
@@ -77,6 +79,8 @@ type Plan struct {
 	Listen string
 	// Old has the process refuse, as of today's rules, tasks that order "new".
 	Old bool
+	// Relay adds a listener that emits an Echo for every task, and one of those.
+	Relay bool
 	// Tame has listeners write their effect whatever the event orders.
 	Tame bool
 	// More are further options of the app; they do not reach a child.
@@ -94,7 +98,12 @@ func (p Plan) Spec() oracle.Spec {
 	for _, l := range p.Listeners {
 		all = append(all, Identity(l.Name))
 	}
-	return oracle.Spec{Subscribers: map[string][]string{Event: all}}
+	spec := oracle.Spec{Subscribers: map[string][]string{Event: all}}
+	if p.Relay {
+		spec.Subscribers[Event] = append(all, Identity("Relay"))
+		spec.Subscribers[EchoEvent] = []string{Identity("Hear")}
+	}
+	return spec
 }
 
 func (p Plan) encode() string {
@@ -115,6 +124,9 @@ func (p Plan) Module() fx.Option {
 		all = append(all, events.Deferred(Identity(l.Name), p.run(l), l.options()...))
 	}
 	all = append(all, p.More...)
+	if p.Relay {
+		all = append(all, relay()...)
+	}
 	if p.PgBouncer {
 		all = append(all, kernel.PgBouncer())
 	}
@@ -134,6 +146,9 @@ func (l Listener) options() []events.ListenerOption {
 	}
 	if l.First > 0 {
 		all = append(all, events.Backoff(l.First, max(l.First, l.Longer)))
+	}
+	if l.Isolation != sql.LevelDefault {
+		all = append(all, events.Isolation(l.Isolation))
 	}
 	if l.TimeLimit > 0 {
 		all = append(all, events.TimeLimit(l.TimeLimit))
