@@ -40,6 +40,7 @@ var statements = []struct {
 	{"register", []string{"INSERT INTO", "ON CONFLICT (id) DO UPDATE SET seen_at"}},
 	{"deregister", []string{"DELETE FROM", "WHERE id = $1::uuid"}},
 	{"notify", []string{"pg_notify"}},
+	{"guard", []string{"SELECT set_config('statement_timeout'", "application_name"}},
 }
 
 // name names a statement; "" if it is not known.

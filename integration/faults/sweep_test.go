@@ -120,7 +120,7 @@ func (s *scenario) observe(st pgproxy.Statement) bool {
 		s.t.Errorf("the sweep does not know the statement %s", st.Text)
 	}
 	s.paths[path(st)] = true
-	if s.paths["BEGIN > renew"] && s.paths["BEGIN > hand back"] {
+	if s.paths["BEGIN > guard > renew"] && s.paths["BEGIN > guard > hand back"] {
 		select {
 		case <-s.renewed:
 		default:

@@ -40,7 +40,7 @@ func struckPlan() lab.Plan {
 }
 
 // struck publishes, waits for rest and judges: the victim alone fails, and no
-// connection of the node's is kept.
+// connection is kept but the node's own.
 func struck(t *testing.T, base *lab.Base, node *lab.Node, text string, reasons ...string) {
 	t.Helper()
 	node.Put(t, 1, "", "A: fail 1", "", "", "")
@@ -49,7 +49,7 @@ func struck(t *testing.T, base *lab.Base, node *lab.Node, text string, reasons .
 	require.Equal(t, 4, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state = 'COMPLETED' AND attempts = 1`), base.Describe())
 	require.Equal(t, 1, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state = 'FAILED' AND reason = ANY ($1) AND last_error LIKE '%'||$2||'%'
 		AND event_id = `+victim, pq.StringArray(reasons), text), base.Describe())
-	require.Eventually(t, func() bool { return node.Pool.Stats().InUse == 0 }, lab.Deadline, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return node.Pool.Stats().InUse <= 1 }, lab.Deadline, 10*time.Millisecond)
 	require.NoError(t, node.Stop())
 	require.Zero(t, node.Pool.Stats().InUse)
 }
