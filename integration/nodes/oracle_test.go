@@ -3,7 +3,6 @@
 package nodes_test
 
 import (
-	"fmt"
 	"net/url"
 	"os"
 	"strconv"
@@ -46,12 +45,11 @@ func behind(t *testing.T, base *lab.Base) string {
 	return bouncer.Start(t, pgtest.Server(t), 10)(strings.TrimPrefix(u.Path, "/"))
 }
 
-// amount is how many events each run has, of four jobs each: by default 1,250 in
-// one run and 250 in the others. TIDINGS_TEST_EVENTS asks for another number in
-// all of them.
-func amount(t *testing.T, most bool) int {
+// amount is how many events a way has, of four jobs each: by default 1,250 for
+// lib/pq and 250 for each other. TIDINGS_TEST_EVENTS asks for another number.
+func amount(t *testing.T, way string) int {
 	n := 250
-	if most {
+	if way == "pq" {
 		n = 1250
 	}
 	if text := os.Getenv("TIDINGS_TEST_EVENTS"); text != "" {
@@ -62,37 +60,52 @@ func amount(t *testing.T, most bool) int {
 	return n
 }
 
-// Contract 6, however many processes deliver and however they reach PostgreSQL:
-// listeners that succeed, that fail at first, that fail for good, and that emit
-// events with listeners of their own.
+// Contract 6, however processes reach PostgreSQL, two of them for the first half
+// of the work and four for the second: listeners that succeed, that fail at first,
+// that fail for good, and that emit events with listeners of their own.
 func TestAnyNumberOfProcessesDeliverEachJobOnceByAnyWay(t *testing.T) {
 	t.Parallel()
 	for name, way := range ways {
-		for _, processes := range []int{2, 4} {
-			// One after another: they need all of a small machine.
-			t.Run(fmt.Sprintf("%s, %d processes", name, processes), func(t *testing.T) {
-				deliverBy(t, way, processes, amount(t, name == "pq" && processes == 4))
-			})
-		}
+		t.Run(name, func(t *testing.T) { // one after another: each needs all of a small machine
+			plan := lab.Plan{
+				Listeners: []lab.Listener{{Name: "A", MaxAttempts: 3, First: 10 * time.Millisecond}, {Name: "B"}},
+				Relay:     true,
+				Delivery:  delivery.Config{Workers: 4, Poll: 300 * time.Millisecond, Maintenance: 300 * time.Millisecond},
+			}
+			base := lab.NewBase(t, plan)
+			reach := way(t, base, &plan)
+			pub := publisher(t, reach, plan)
+			events := amount(t, name)
+			half := events / 2
+			var pids []int
+			for range 2 {
+				pids = append(pids, lab.StartChild(t, reach, plan).PID())
+			}
+			hopeless := publishTo(t, pub, 0, half)
+			base.AwaitSettled()
+			for range 2 {
+				pids = append(pids, lab.StartChild(t, reach, plan).PID())
+			}
+			hopeless += publishTo(t, pub, half, events)
+			base.AwaitSettled()
+			base.Judge(plan.Spec())
+			require.Equal(t, 4*events, base.Int(`SELECT count(*) FROM tidings.delivery`))
+			require.Equal(t, 4*events-hopeless, base.Int(`SELECT count(*) FROM effect`))
+			require.Equal(t, hopeless, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state = 'FAILED' AND attempts = 3`))
+			for _, pid := range pids {
+				if events >= 1000 { // enough for all
+					require.NotZero(t, base.Int(`SELECT count(*) FROM effect WHERE pid = $1`, pid), "process %d did nothing", pid)
+				}
+			}
+		})
 	}
 }
 
-func deliverBy(t *testing.T, way func(*testing.T, *lab.Base, *lab.Plan) string, processes, events int) {
-	plan := lab.Plan{
-		Listeners: []lab.Listener{{Name: "A", MaxAttempts: 3, First: 10 * time.Millisecond}, {Name: "B"}},
-		Relay:     true,
-		Delivery:  delivery.Config{Workers: 4},
-	}
-	base := lab.NewBase(t, plan)
-	reach := way(t, base, &plan)
-	var pids []int
-	for range processes {
-		pids = append(pids, lab.StartChild(t, reach, plan).PID())
-	}
-	pub := publisher(t, reach, plan)
-	hopeless := 0
-	for from := 0; from < events; from += 125 {
-		orders := make([]string, min(125, events-from))
+// publishTo publishes the tasks numbered from from up to to and returns how many
+// of them fail for good.
+func publishTo(t *testing.T, pub *lab.Node, from, to int) (hopeless int) {
+	for ; from < to; from += 125 {
+		orders := make([]string, min(125, to-from))
 		for i := range orders {
 			switch n := from + i; {
 			case n%125 == 0:
@@ -104,14 +117,5 @@ func deliverBy(t *testing.T, way func(*testing.T, *lab.Base, *lab.Plan) string, 
 		}
 		pub.Put(t, int64(from), orders...)
 	}
-	base.AwaitSettled()
-	base.Judge(plan.Spec())
-	require.Equal(t, 4*events, base.Int(`SELECT count(*) FROM tidings.delivery`))
-	require.Equal(t, 4*events-hopeless, base.Int(`SELECT count(*) FROM effect`))
-	require.Equal(t, hopeless, base.Int(`SELECT count(*) FROM tidings.jobs WHERE state = 'FAILED' AND attempts = 3`))
-	for _, pid := range pids {
-		if events >= 1000 { // enough for all
-			require.NotZero(t, base.Int(`SELECT count(*) FROM effect WHERE pid = $1`, pid), "process %d did nothing", pid)
-		}
-	}
+	return hopeless
 }
