@@ -60,11 +60,12 @@ func (e *Engine) Ready() error {
 	return nil
 }
 
-// heartbeat renews the registration. While that fails the registration goes
-// stale, and the claim statement itself refuses to claim; once it is renewed, the
-// claimer looks for what it could not claim.
+// heartbeat renews the registration, after a failure sooner. While that fails the
+// registration goes stale, and the claim statement itself refuses to claim; once
+// it is renewed, the claimer looks for what it could not claim.
 func (r *run) heartbeat() {
-	for sleep(r.living, r.config.Heartbeat) {
+	for wait := r.config.Heartbeat; sleep(r.living, wait); {
+		wait = r.config.Heartbeat
 		last := time.Unix(0, r.registered.Load())
 		ctx, cancel := context.WithTimeout(r.living, r.config.Heartbeat)
 		err := r.register(ctx)
@@ -73,6 +74,7 @@ func (r *run) heartbeat() {
 		case err == nil && time.Since(last) > 2*r.config.Heartbeat:
 			signal(r.promoted)
 		case err != nil && r.living.Err() == nil:
+			wait /= 4
 			r.complain("node registration not renewed", err)
 		}
 	}

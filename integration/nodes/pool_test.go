@@ -69,7 +69,7 @@ func TestAHeartbeatIsNotStarvedByWorkersOrTheApp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plan := lab.Plan{Listeners: []lab.Listener{{Name: "A", TimeLimit: time.Minute}}}
-			plan.Delivery.Workers, plan.Delivery.Heartbeat = 2, time.Second
+			plan.Delivery.Workers, plan.Delivery.Heartbeat = 2, 2*time.Second
 			plan = exact(plan)
 			open, running := make(chan struct{}), make(chan struct{}, 10)
 			plan.Listeners[0].Run = func(ctx context.Context, self lab.Self) error {
@@ -98,7 +98,7 @@ func TestAHeartbeatIsNotStarvedByWorkersOrTheApp(t *testing.T) {
 					}
 				})
 			}
-			base.Await(`SELECT bool_or(seen_at > started_at + interval '12 seconds') FROM tidings.node`)
+			base.Await(`SELECT bool_or(seen_at > started_at + interval '20 seconds') FROM tidings.node`)
 			cancel()
 			all.Wait()
 			close(open)
