@@ -36,7 +36,12 @@ func StartChild(t testing.TB, url string, p Plan) *process.Child {
 // further environment variables.
 func Launch(t testing.TB, role, url string, p Plan, more ...string) *process.Child {
 	t.Helper()
-	return process.Start(t, role, append(more, planEnv+"="+p.encode(), urlEnv+"="+url)...)
+	return process.Start(t, role, append(more, Env(url, p)...)...)
+}
+
+// Env tells a child its database and its plan.
+func Env(url string, p Plan) []string {
+	return []string{planEnv + "=" + p.encode(), urlEnv + "=" + url}
 }
 
 // StartChildOf is StartChild with another program than the test's own: a copy of

@@ -24,6 +24,13 @@ type conn struct {
 	ended  chan struct{} // closed when nothing more comes from the server
 }
 
+// over ends the connection on both sides; through a black hole not even that
+// passes.
+func (c *conn) over() {
+	c.proxy.travel(0)
+	c.cut()
+}
+
 // cut closes both connections at once, without a farewell.
 func (c *conn) cut() {
 	cut(c.client)
@@ -66,7 +73,7 @@ func readMessage(r io.Reader, typed bool) (m message, err error) {
 // fromClient hands the client's messages on.
 func (c *conn) fromClient() {
 	defer c.proxy.forget(c)
-	defer c.cut()
+	defer c.over()
 	for typed := false; ; typed = true {
 		m, err := readMessage(c.client, typed)
 		if err != nil {
@@ -152,7 +159,7 @@ func cString(b []byte) string {
 // fromServer hands the server's messages on. An answer that a rule acts on is
 // read to its end first.
 func (c *conn) fromServer() {
-	defer c.cut()
+	defer c.over()
 	defer close(c.ended)
 	var held []byte
 	for {

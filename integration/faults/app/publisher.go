@@ -41,6 +41,16 @@ func StartWorker(t testing.TB, url string, p lab.Plan) *process.Child {
 	return lab.Launch(t, lab.Role, url, p)
 }
 
+// StartNode starts a program that runs Main as a process that delivers, with a
+// clock that is so many seconds ahead, and does not wait for it.
+func StartNode(t testing.TB, program, url string, p lab.Plan, ahead int) *process.Child {
+	return process.StartProgram(t, program, lab.Role, append(lab.Env(url, p), fmt.Sprintf("%s=%d", ClockEnv, ahead))...)
+}
+
+// ClockEnv is how many seconds the clock of a node is ahead, where the program
+// was built for it.
+const ClockEnv = "TIDINGS_FAULTS_CLOCK"
+
 // StartPublisher starts a process that publishes tasks, numbered from first,
 // while no more than backlog jobs are unfinished, until it is told "enough". What
 // it orders follows from first. For every transaction it says what it was told:
