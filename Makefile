@@ -50,8 +50,13 @@ vet: ## go vet for Linux, macOS and Windows
 		GOOS=$$os go vet work; \
 	done
 
+# Packages that kill processes and servers and bound what listeners may take: one
+# after another, since what another package takes of the machine is their time.
+ALONE = github.com/tidings-go/tidings/integration/(delivery|faults|nodes)$$
+
 race: postgres pgbouncer promtool ## all tests with the race detector
-	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) work
+	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) $$(go list work | grep -vE '$(ALONE)')
+	CGO_ENABLED=1 go test -race -timeout 30m -p 1 $(TESTFLAGS) $$(go list work | grep -E '$(ALONE)')
 
 gofumpt: bin/gofumpt
 	@files="$$(bin/gofumpt -l .)" || exit; \
