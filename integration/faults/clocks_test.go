@@ -46,8 +46,8 @@ var clockReaders = map[string]string{
 }
 
 // Contract 13, first half: no value of a node's clock reaches a due time, a lease
-// or an age in SQL. It is the property of the source that `make soak` tries with
-// nodes whose clocks are wrong.
+// or an age in SQL. It is the property of the source that the tests with wrong
+// clocks try.
 func TestNoNodesClockReachesTheDatabase(t *testing.T) {
 	t.Parallel()
 	assigned := regexp.MustCompile(`(?i)\b(\w*_at|@\w*At)"?\s*(=|<|>|<=|>=)\s*\$`)
@@ -94,6 +94,23 @@ func TestNoNodesClockReachesTheDatabase(t *testing.T) {
 	for where := range clockReaders {
 		require.True(t, read[where], "%s reads no clock any more", where)
 	}
+}
+
+// judgeTimes holds every stored time against the database's clock, from which
+// the nodes' clocks differ by ten minutes.
+func (f *fleet) judgeTimes() {
+	f.t.Helper()
+	for _, column := range []string{
+		"created_at", "due_at", "first_attempt_at", "last_attempt_at", "completed_at", "failed_at", "lease_expires_at",
+	} {
+		require.Zero(f.t, f.base.Int(`SELECT count(*) FROM tidings.delivery
+			WHERE `+column+` NOT BETWEEN clock_timestamp() - interval '9 minutes' AND clock_timestamp() + interval '1 minute'`), column)
+	}
+	require.Zero(f.t, f.base.Int(`SELECT count(*) FROM tidings.delivery_history
+		WHERE recorded_at NOT BETWEEN clock_timestamp() - interval '9 minutes' AND clock_timestamp()`))
+	require.Zero(f.t, f.base.Int(`SELECT count(*) FROM tidings.node WHERE expires_at > clock_timestamp() + interval '1 minute'`))
+	require.Zero(f.t, f.base.Int(`SELECT count(*) FROM "lab.delivery"."@event:Task"
+		WHERE "@occurredAt" NOT BETWEEN clock_timestamp() - interval '9 minutes' AND clock_timestamp()`))
 }
 
 // sources returns the files of rooms that go into programs, from the root.

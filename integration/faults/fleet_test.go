@@ -32,6 +32,7 @@ type fleet struct {
 	all        []*process.Child // every publisher that ever was
 	told       map[string]int
 	turn       int
+	kills      int
 }
 
 func newFleet(t *testing.T, base *lab.Base, plan lab.Plan, dice *rand.Rand, urls ...string) *fleet {
@@ -69,6 +70,13 @@ func (f *fleet) publish(i int) {
 	first := int64(len(f.all)+1) * 1_000_000
 	f.publishers[i] = app.StartPublisher(f.t, f.url(), f.plan, first, backlogLimit)
 	f.all = append(f.all, f.publishers[i])
+}
+
+// kill kills a process.
+func (f *fleet) kill(c *process.Child) {
+	f.t.Helper()
+	c.Kill()
+	f.kills++
 }
 
 // rest ends the publishing, waits until every job has come to an end, and judges.

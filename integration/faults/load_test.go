@@ -54,7 +54,7 @@ func TestJobsThatFailAtOnceAreRetriedApart(t *testing.T) {
 		Listeners: []lab.Listener{{Name: "A", MaxAttempts: 2, First: 10 * time.Second, Run: func(context.Context, lab.Self) error {
 			return lab.ErrOrdered
 		}}},
-		Delivery: delivery.Config{Workers: 8},
+		Delivery: delivery.Config{Workers: 8, Maintenance: 250 * time.Millisecond},
 	}
 	base := lab.NewBase(t, plan)
 	proxy := pgproxy.Start(t, base.URL)
@@ -87,7 +87,7 @@ func TestJobsThatFailAtOnceAreRetriedApart(t *testing.T) {
 	base.Judge(plan.Spec())
 	require.Less(t, claims.Load(), int64(2*jobs/8)+2*polls, "claims for %d attempts in %v", 2*jobs, took)
 	require.Less(t, lines.Load(), 10+took.Milliseconds()/1000, "lines in the log")
-	t.Logf("%d jobs failed twice in %v: %d claims, %d lines in the log, first waits %.1f to %.1f s", jobs, took.Round(time.Second), claims.Load(), lines.Load(), least, most)
+	tell(t, "%d jobs failed twice in %v: %d claims, %d lines in the log, first waits %.1f to %.1f s", jobs, took.Round(time.Second), claims.Load(), lines.Load(), least, most)
 }
 
 // A backlog does not show in the memory of the node that works it off.
@@ -117,7 +117,7 @@ func TestABacklogLeavesTheMemoryOfANodeFlat(t *testing.T) {
 	spec.Unfinished = drained < jobs
 	base.Judge(spec)
 	require.Less(t, most, small+16<<20, "bytes in use with a backlog of %d jobs, beside %d with %d", jobs, small, few)
-	t.Logf("%d of %d jobs in %v (%.0f in a second): at most %.1f MiB in use, %.1f MiB in the first %d",
+	tell(t, "%d of %d jobs in %v (%.0f in a second): at most %.1f MiB in use, %.1f MiB in the first %d",
 		drained, jobs, took.Round(time.Second), float64(drained-few)/took.Seconds(), float64(most)/(1<<20), float64(small)/(1<<20), few)
 }
 
@@ -136,7 +136,7 @@ func meter(t *testing.T, node *process.Child, jobs int) (most int) {
 			done, stuck = now, time.Now()
 		}
 		require.Less(t, time.Since(stuck), lab.Deadline, "no progress after %d jobs", done)
-		<-time.After(100 * time.Millisecond) // poll
+		<-time.After(500 * time.Millisecond) // poll: each answer costs the node a collection
 	}
 	return most
 }

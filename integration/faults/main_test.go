@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -25,9 +26,9 @@ var (
 	crashes  = flag.Int("faults.crashes", 2, "how often the server crashes")
 	rounds   = flag.Int("faults.rounds", 10, "rounds of pauses and of ended backends")
 	backlog  = flag.Int("faults.backlog", 50_000, "jobs of the backlog")
-	drain    = flag.Int("faults.drain", 4_000, "how many of them are delivered")
-	failing  = flag.Int("faults.failing", 2_000, "jobs that fail at once")
-	snapshot = flag.Int("faults.snapshot", 1_500, "jobs delivered under a held snapshot")
+	drain    = flag.Int("faults.drain", 2_000, "how many of them are delivered")
+	failing  = flag.Int("faults.failing", 300, "jobs that fail at once")
+	snapshot = flag.Duration("faults.snapshot", 15*time.Second, "how long a snapshot is held under load")
 )
 
 func TestMain(m *testing.M) {
@@ -36,19 +37,19 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		// Most of the tests wait: for leases, for other processes.
-		_ = flag.Set("test.parallel", strconv.Itoa(6*runtime.GOMAXPROCS(0)))
+		// Half of the tests wait: for leases, for other processes. More at once
+		// would take each other's time and need more of it.
+		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	}
-	goleak.VerifyTestMain(pgtest.Runner{M: m})
+	if *seedFlag == 0 {
+		*seedFlag = rand.Uint64N(1 << 32)
+	}
+	goleak.VerifyTestMain(runner{pgtest.Runner{M: m}})
 }
 
 // dice returns the random choices of a test and prints how to repeat them.
 func dice(t *testing.T) *rand.Rand {
 	t.Helper()
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64N(1 << 32)
-	}
-	t.Logf("repeat with: go test ./integration/faults -run '^%s$' -args -faults.seed=%d", t.Name(), seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	t.Logf("repeat with: go test ./integration/faults -run '^%s$' -args %s", t.Name(), repeat())
+	return rand.New(rand.NewPCG(*seedFlag, 0))
 }

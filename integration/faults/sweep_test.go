@@ -313,7 +313,7 @@ func TestAConnectionCutAtEveryBoundaryLosesAndRepeatsNothing(t *testing.T) {
 	for _, v := range slices.Concat(visits(plain), visits(lost)) {
 		visited[kind(v.path)]++
 	}
-	t.Logf("%d boundaries, %d visits: %v", len(plain)+len(lost), len(visits(plain))+len(visits(lost)), visited)
+	tell(t, "%d boundaries, %d visits: %v", len(plain)+len(lost), len(visits(plain))+len(visits(lost)), visited)
 	for k := range kinds {
 		require.NotZero(t, visited[k], "no boundary to visit of: %s", k)
 	}
