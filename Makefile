@@ -10,10 +10,10 @@ BENCHFLAGS ?=
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench postgres pgbouncer promtool build alone vet race gofumpt staticcheck
+.PHONY: help demo test lint bench bench-full postgres pgbouncer promtool build alone vet race gofumpt staticcheck
 
 help: ## print the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
 
 demo: postgres ## run the sample app's day against a real PostgreSQL
 	go run ./sampleapp demo
@@ -22,8 +22,11 @@ test: postgres build alone lint race demo ## prove everything: build, lint, vet 
 
 lint: gofumpt vet staticcheck ## gofumpt, go vet for each system, staticcheck
 
-bench: postgres ## measure beside the floor and River (BENCHFLAGS, see integration/bench)
+bench: postgres ## measure beside the floor and River, in ten minutes (BENCHFLAGS, see docs/performance.md)
 	go run ./integration/bench $(BENCHFLAGS)
+
+bench-full: postgres ## measure everything: an hour, and 10 GB of disk
+	go run ./integration/bench -full $(BENCHFLAGS)
 
 postgres: ## find PostgreSQL's server programs, or install them
 	@.ci/postgres

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/tidings-go/tidings/kernel"
 )
 
 // publishers is how many goroutines publish at once.
@@ -17,74 +15,91 @@ const publishers = 8
 
 // emitScenario: one business row and the publication, in one transaction.
 func emitScenario(s server, o options) scenario {
-	c := scenario{name: "emit", unit: "transactions/s, business row and publication, 8 publishers"}
-	add := func(name string, run func(context.Context) (float64, error)) {
-		c.contenders = append(c.contenders, contender{name, run})
+	const bare, river = "bare business transaction, database/sql", "River InsertTx"
+	c := scenario{
+		name: "emit", about: "One business row and the publication in one transaction, 8 publishers.", columns: rateColumns("transaction"),
+		beside: []base{{"bare", bare}, {"River", river}},
 	}
-	add("bare business transaction, database/sql", func(ctx context.Context) (float64, error) {
-		return s.emitTidings(ctx, 0, 0, o.seconds)
-	})
+	c.add(bare, func(ctx context.Context) ([]float64, error) { return s.emitTidings(ctx, 0, 0, o.seconds) })
 	for _, listeners := range []int{0, 1, 3} {
-		add(fmt.Sprintf("Tidings, recorded, %d listeners", listeners), func(ctx context.Context) (float64, error) {
+		c.add(fmt.Sprintf("Tidings, recorded event, deferred listeners: %d", listeners), func(ctx context.Context) ([]float64, error) {
 			return s.emitTidings(ctx, 1, listeners, o.seconds)
 		})
 	}
-	add("bare business transaction, pgx", func(ctx context.Context) (float64, error) { return s.emitRiver(ctx, false, o.seconds) })
-	add("River InsertTx", func(ctx context.Context) (float64, error) { return s.emitRiver(ctx, true, o.seconds) })
-	add("floor, bare business transaction", func(ctx context.Context) (float64, error) {
-		return s.floor(ctx, floorBusiness, publishers, o.seconds)
-	})
+	c.add("bare business transaction, pgx", func(ctx context.Context) ([]float64, error) { return s.emitRiver(ctx, false, o.seconds) })
+	c.add(river, func(ctx context.Context) ([]float64, error) { return s.emitRiver(ctx, true, o.seconds) })
+	c.add("floor: pgbench, bare business transaction", func(ctx context.Context) ([]float64, error) { return s.floorBusiness(ctx, o.seconds) })
 	return c
 }
 
-func (s server) emitTidings(ctx context.Context, events, listeners int, d time.Duration) (float64, error) {
-	a, err := s.startApp(ctx, fmt.Sprintf("emit%d", listeners), listeners, publishers, nil, kernel.PublishOnly())
+func (s server) emitTidings(ctx context.Context, events, listeners int, d time.Duration) ([]float64, error) {
+	name := fmt.Sprintf("emit%d", listeners)
+	u, err := setup{listeners: listeners, workers: publishers, publishOnly: true}.at(ctx, s, name)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if err := execute(ctx, a.db, `TRUNCATE biz, tidings.delivery, "bench.orders"."@event:OrderPlaced"`, `CHECKPOINT`); err != nil {
-		return 0, err
+	a, err := u.start(ctx)
+	if err != nil {
+		return nil, err
 	}
-	rate, err := publish(d, func(n int64) error {
+	if err := execute(ctx, a.db, emptied, `CHECKPOINT`); err != nil {
+		return nil, err
+	}
+	figures, n, err := s.publish(d, func(n int64) error {
 		return a.place.Execute(ctx, Place{OrderID: n, Times: events, Business: true})
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return rate, a.stop(ctx)
+	if err := a.stop(ctx); err != nil {
+		return nil, err
+	}
+	return figures, s.verify(ctx, name, `SELECT (SELECT count(*) FROM biz) = $1
+		AND (SELECT count(*) FROM "bench.orders"."@event:OrderPlaced") = $2
+		AND (SELECT count(*) FROM tidings.delivery WHERE state = 'READY') = $3`, n, n*events, n*listeners)
 }
 
-func (s server) emitRiver(ctx context.Context, insert bool, d time.Duration) (float64, error) {
-	b, err := s.openRiver(ctx, publishers, nil)
+func (s server) emitRiver(ctx context.Context, insert bool, d time.Duration) ([]float64, error) {
+	b, err := s.openRiver(ctx, riverSetup{workers: publishers})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer b.pool.Close()
-	for _, statement := range []string{`TRUNCATE biz, river_job`, `CHECKPOINT`} {
-		if _, err := b.pool.Exec(ctx, statement); err != nil {
-			return 0, err
-		}
+	if err := b.execute(ctx, `TRUNCATE biz, river_job`, `CHECKPOINT`); err != nil {
+		return nil, err
 	}
-	return publish(d, func(n int64) error {
-		return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, businessSQL, n, int64(100), "x"); err != nil || !insert {
-				return err
-			}
-			_, err := b.client.InsertTx(ctx, tx, invoiceArgs{n, "customer", 100, "EUR"}, nil)
+	figures, n, err := s.publish(d, func(n int64) error { return b.publish(ctx, n, insert) })
+	if err != nil {
+		return nil, err
+	}
+	jobs := 0
+	if insert {
+		jobs = n
+	}
+	return figures, s.verify(ctx, "river", `SELECT (SELECT count(*) FROM biz) = $1 AND (SELECT count(*) FROM river_job) = $2`, n, jobs)
+}
+
+// publish writes a business row and, on request, a job of River's.
+func (b *riverBench) publish(ctx context.Context, n int64, insert bool) error {
+	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, businessSQL, n, int64(100), "x"); err != nil || !insert {
 			return err
-		})
+		}
+		_, err := b.client.InsertTx(ctx, tx, invoiceArgs{n, "customer", 100, "EUR"}, nil)
+		return err
 	})
 }
 
-// publish has publishers call f for a time and returns calls per second.
-func publish(d time.Duration, f func(int64) error) (float64, error) {
+// publish has publishers call f for a time, with numbers from 1. It returns the
+// figures and how often they called.
+func (s server) publish(d time.Duration, f func(int64) error) ([]float64, int, error) {
 	var count atomic.Int64
 	var failed atomic.Pointer[error]
 	var all sync.WaitGroup
-	begin := time.Now()
+	m := s.meter()
 	for range publishers {
 		all.Go(func() {
-			for time.Since(begin) < d && failed.Load() == nil {
+			for time.Since(m.at) < d && failed.Load() == nil {
 				if err := f(count.Add(1)); err != nil {
 					failed.Store(&err)
 				}
@@ -93,7 +108,8 @@ func publish(d time.Duration, f func(int64) error) (float64, error) {
 	}
 	all.Wait()
 	if err := failed.Load(); err != nil {
-		return 0, *err
+		return nil, 0, *err
 	}
-	return float64(count.Load()) / time.Since(begin).Seconds(), nil
+	n := int(count.Load())
+	return m.per(n), n, nil
 }

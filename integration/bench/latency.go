@@ -3,32 +3,25 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"github.com/tidings-go/tidings/kernel"
 )
 
 // latencyScenario: from the end of the publisher's commit to the start of the
-// listener.
-func latencyScenario(s server, o options) scenario {
-	c := scenario{name: "latency", unit: "ms from commit to start, median of a run"}
-	for _, rate := range []int{50, 500} {
-		c.contenders = append(c.contenders,
-			contender{fmt.Sprintf("Tidings, same process, %d/s", rate), func(ctx context.Context) (float64, error) {
-				return s.latencyTidings(ctx, rate, false, o.seconds)
-			}},
-			contender{fmt.Sprintf("Tidings, another node, %d/s", rate), func(ctx context.Context) (float64, error) {
-				return s.latencyTidings(ctx, rate, true, o.seconds)
-			}},
-			contender{fmt.Sprintf("River, %d/s", rate), func(ctx context.Context) (float64, error) {
-				return s.latencyRiver(ctx, rate, o.seconds)
-			}})
+// listener, at a rate per second.
+func latencyScenario(name string, rate int) func(server, options) scenario {
+	return func(s server, o options) scenario {
+		const river = "River"
+		d := o.seconds * time.Duration(1+min(1, 100/rate)) // rare publications for twice as long
+		c := scenario{
+			name: name, about: fmt.Sprintf("From the end of the commit to the start of the listener, %d publications a second.", rate),
+			columns: []string{"p50 ms", "p99 ms"}, beside: []base{{"River", river}},
+		}
+		c.add("Tidings, same process", func(ctx context.Context) ([]float64, error) { return s.latencyTidings(ctx, rate, d, false) })
+		c.add("Tidings, another process", func(ctx context.Context) ([]float64, error) { return s.latencyTidings(ctx, rate, d, true) })
+		c.add(river, func(ctx context.Context) ([]float64, error) { return s.latencyRiver(ctx, rate, d) })
+		return c
 	}
-	return c
 }
 
 // stopwatch notes when an order was committed and when its listener started.
@@ -49,26 +42,31 @@ func (w *stopwatch) note(times map[int64]time.Time, order int64) {
 	times[order] = now
 }
 
-func (w *stopwatch) whole() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.started) >= len(w.committed)
+// whole waits until all that was committed has started.
+func (w *stopwatch) whole(ctx context.Context) error {
+	return until(ctx, func() (bool, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.started) >= len(w.committed), nil
+	})
 }
 
-// median returns the median in milliseconds; a listener that started before its
-// publisher knew of the commit counts as 0.
-func (w *stopwatch) median() float64 {
+// percentiles returns p50 and p99 in milliseconds. A listener that started before
+// its publisher knew of the commit counts as 0; the first publications, which
+// find cold connections, do not count.
+func (w *stopwatch) percentiles(cold int) []float64 {
 	var all []float64
 	for order, at := range w.committed {
-		all = append(all, max(0, w.started[order].Sub(at).Seconds()*1000))
+		if order >= int64(min(cold, len(w.committed)/2)) {
+			all = append(all, max(0, w.started[order].Sub(at).Seconds()*1000))
+		}
 	}
-	slices.Sort(all)
-	return median(all)
+	return []float64{percentile(all, 50), percentile(all, 99)}
 }
 
 // drive publishes at a rate for a time, each publication on a goroutine of its
-// own, and waits until all of it has started.
-func (w *stopwatch) drive(ctx context.Context, rate int, d time.Duration, publish func(int64) error) error {
+// own.
+func (w *stopwatch) drive(rate int, d time.Duration, publish func(int64) error) error {
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
 	var all sync.WaitGroup
@@ -91,61 +89,73 @@ func (w *stopwatch) drive(ctx context.Context, rate int, d time.Duration, publis
 	case err := <-failed:
 		return err
 	default:
-		return until(ctx, w.whole)
+		return nil
 	}
 }
 
-func (s server) latencyTidings(ctx context.Context, rate int, other bool, d time.Duration) (float64, error) {
-	w := newStopwatch()
-	started := func(e OrderPlaced) { w.note(w.started, e.OrderID) }
-	node, err := s.startApp(ctx, "latency", 1, 8, started)
-	if err != nil {
-		return 0, err
-	}
-	publisher := node
-	if other {
-		if publisher, err = s.startApp(ctx, "latency", 1, 8, nil, kernel.PublishOnly()); err != nil {
-			return 0, err
-		}
-	}
-	err = w.drive(ctx, rate, d, func(n int64) error {
-		return publisher.place.Execute(ctx, Place{OrderID: n, Times: 1, Business: true})
+// drive publishes through the app.
+func (a *app) drive(ctx context.Context, w *stopwatch, rate int, d time.Duration) error {
+	return w.drive(rate, d, func(n int64) error {
+		return a.place.Execute(ctx, Place{OrderID: n, Times: 1, Business: true})
 	})
-	if err != nil {
-		return 0, err
-	}
-	if other {
-		if err := publisher.stop(ctx); err != nil {
-			return 0, err
-		}
-	}
-	return w.median(), node.stop(ctx)
 }
 
-func (s server) latencyRiver(ctx context.Context, rate int, d time.Duration) (float64, error) {
+func (s server) latencyTidings(ctx context.Context, rate int, d time.Duration, other bool) ([]float64, error) {
+	const name = "latency"
 	w := newStopwatch()
-	b, err := s.openRiver(ctx, 8, func(order int64) { w.note(w.started, order) })
+	u, err := setup{
+		listeners: 1, workers: 8, started: func(e OrderPlaced) { w.note(w.started, e.OrderID) },
+	}.at(ctx, s, name)
 	if err != nil {
-		return 0, err
+		return nil, err
+	}
+	node, err := u.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := execute(ctx, node.db, emptied); err != nil {
+		return nil, err
+	}
+	if other {
+		err = task{URL: u.url, Rate: rate, For: d}.child(ctx, &w.committed)
+	} else {
+		err = node.drive(ctx, w, rate, d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := w.whole(ctx); err != nil {
+		return nil, err
+	}
+	if err := node.stop(ctx); err != nil {
+		return nil, err
+	}
+	return w.percentiles(rate), s.verify(ctx, name, `SELECT (SELECT count(*) FROM effect) = $1
+		AND (SELECT count(*) FROM tidings.delivery WHERE state = 'COMPLETED') = $1`, len(w.committed))
+}
+
+func (s server) latencyRiver(ctx context.Context, rate int, d time.Duration) ([]float64, error) {
+	w := newStopwatch()
+	b, err := s.openRiver(ctx, riverSetup{workers: 8, started: func(order int64) { w.note(w.started, order) }})
+	if err != nil {
+		return nil, err
 	}
 	defer b.pool.Close()
-	if _, err := b.pool.Exec(ctx, `TRUNCATE river_job`); err != nil {
-		return 0, err
+	if err := b.backlog(ctx, 0); err != nil {
+		return nil, err
 	}
 	if err := b.client.Start(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
-	err = w.drive(ctx, rate, d, func(n int64) error {
-		return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, businessSQL, n, int64(100), "x"); err != nil {
-				return err
-			}
-			_, err := b.client.InsertTx(ctx, tx, invoiceArgs{n, "customer", 100, "EUR"}, nil)
-			return err
-		})
-	})
-	if err != nil {
-		return 0, err
+	if err := w.drive(rate, d, func(n int64) error { return b.publish(ctx, n, true) }); err != nil {
+		return nil, err
 	}
-	return w.median(), b.client.Stop(ctx)
+	if err := w.whole(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.client.Stop(ctx); err != nil {
+		return nil, err
+	}
+	return w.percentiles(rate), s.verify(ctx, "river", `SELECT (SELECT count(*) FROM effect) = $1
+		AND (SELECT count(*) FROM river_job WHERE state = 'completed') = $1`, len(w.committed))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -25,12 +24,19 @@ type invoiceArgs struct {
 // Kind names the job.
 func (invoiceArgs) Kind() string { return "billing.send_invoice" }
 
+// riverSetup says how River works.
+type riverSetup struct {
+	workers int
+	idle    bool        // the worker does nothing, and River completes jobs in batches
+	started func(int64) // called when a worker starts
+}
+
 // invoiceWorker writes the effect and completes the job in one transaction.
 type invoiceWorker struct {
 	river.WorkerDefaults[invoiceArgs]
+	riverSetup
 	pool      *pgxpool.Pool
 	delivered atomic.Int64
-	started   func(int64)
 }
 
 // Work does one job.
@@ -38,22 +44,20 @@ func (w *invoiceWorker) Work(ctx context.Context, job *river.Job[invoiceArgs]) e
 	if w.started != nil {
 		w.started(job.Args.OrderID)
 	}
-	tx, err := w.pool.Begin(ctx)
-	if err != nil {
-		return err
+	if w.idle {
+		return nil
 	}
-	defer func() { _ = tx.Rollback(ctx) }()
-	if _, err := tx.Exec(ctx, effectSQL, job.ID, "x"); err != nil {
+	err := pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, effectSQL, job.ID, "x"); err != nil {
+			return err
+		}
+		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 		return err
+	})
+	if err == nil {
+		w.delivered.Add(1)
 	}
-	if _, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job); err != nil {
-		return err
-	}
-	if err := tx.Commit(ctx); err != nil {
-		return err
-	}
-	w.delivered.Add(1)
-	return nil
+	return err
 }
 
 // riverBench is River on a database of its own.
@@ -63,9 +67,12 @@ type riverBench struct {
 	client *river.Client[pgx.Tx]
 }
 
+// riverPool is the most connections that River's bench has.
+const riverPool = 24
+
 // openRiver opens River, tuned as in its own benchmark: a short fetch cooldown
 // and poll.
-func (s server) openRiver(ctx context.Context, workers int, started func(int64)) (*riverBench, error) {
+func (s server) openRiver(ctx context.Context, u riverSetup) (*riverBench, error) {
 	db, err := s.database(ctx, "river", 1, appDDL...)
 	if err != nil {
 		return nil, err
@@ -75,7 +82,7 @@ func (s server) openRiver(ctx context.Context, workers int, started func(int64))
 	if err != nil {
 		return nil, err
 	}
-	config.MaxConns = int32(workers + 8)
+	config.MaxConns = int32(min(u.workers+8, riverPool))
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, err
@@ -87,28 +94,32 @@ func (s server) openRiver(ctx context.Context, workers int, started func(int64))
 	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
 		return nil, err
 	}
-	b := &riverBench{pool: pool, worker: &invoiceWorker{pool: pool, started: started}}
+	b := &riverBench{pool: pool, worker: &invoiceWorker{pool: pool, riverSetup: u}}
 	registered := river.NewWorkers()
 	river.AddWorker(registered, b.worker)
 	b.client, err = river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}},
+		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: u.workers}},
 		Workers:       registered,
-		Logger:        slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger:        slog.New(slog.DiscardHandler),
 		FetchCooldown: 2 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
 	})
 	return b, err
 }
 
-func (s server) processRiver(ctx context.Context, workers, jobs int) (float64, error) {
-	b, err := s.openRiver(ctx, workers, nil)
-	if err != nil {
-		return 0, err
-	}
-	defer b.pool.Close()
-	for _, statement := range []string{`TRUNCATE river_job, effect`, `VACUUM ANALYZE`, `CHECKPOINT`} {
+func (b *riverBench) execute(ctx context.Context, statements ...string) error {
+	for _, statement := range statements {
 		if _, err := b.pool.Exec(ctx, statement); err != nil {
-			return 0, err
+			return err
 		}
+	}
+	return nil
+}
+
+// backlog leaves jobs that nobody works on yet, and nothing else. Their arguments
+// differ: River has an index of them.
+func (b *riverBench) backlog(ctx context.Context, jobs int) error {
+	if err := b.execute(ctx, `TRUNCATE river_job, biz, effect`); err != nil {
+		return err
 	}
 	const chunk = 5000
 	for n := 0; n < jobs; n += chunk {
@@ -117,23 +128,49 @@ func (s server) processRiver(ctx context.Context, workers, jobs int) (float64, e
 			params[i].Args = invoiceArgs{int64(n + i), "customer", 100, "EUR"}
 		}
 		if _, err := b.client.InsertManyFast(ctx, params); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	if _, err := b.pool.Exec(ctx, `VACUUM ANALYZE river_job`); err != nil {
-		return 0, err
+	return b.execute(ctx, `VACUUM ANALYZE`, `CHECKPOINT`)
+}
+
+// processRiver has each worker write its effect and complete its job in one
+// transaction.
+func (s server) processRiver(ctx context.Context, workers, jobs int) ([]float64, error) {
+	return s.workRiver(ctx, riverSetup{workers: workers}, jobs, jobs)
+}
+
+// drainRiver is River's own bench: as many workers as there, which do nothing.
+func (s server) drainRiver(ctx context.Context, jobs int) ([]float64, error) {
+	return s.workRiver(ctx, riverSetup{workers: 2000, idle: true}, jobs, 0)
+}
+
+func (s server) workRiver(ctx context.Context, u riverSetup, jobs, effects int) ([]float64, error) {
+	b, err := s.openRiver(ctx, u)
+	if err != nil {
+		return nil, err
 	}
-	begin := time.Now()
+	defer b.pool.Close()
+	if err := b.backlog(ctx, jobs); err != nil {
+		return nil, err
+	}
+	// River tells of a job when its completion is committed.
+	completed, cancel := b.client.SubscribeConfig(&river.SubscribeConfig{ChanSize: jobs, Kinds: []river.EventKind{river.EventKindJobCompleted}})
+	defer cancel()
+	count := b.worker.delivered.Load
+	if u.idle {
+		count = func() int64 { return int64(len(completed)) }
+	}
 	if err := b.client.Start(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
-	if err := until(ctx, func() bool { return b.worker.delivered.Load() >= int64(jobs) }); err != nil {
-		return 0, err
+	figures, err := s.worked(ctx, jobs, count, func() (bool, error) { return true, nil })
+	if err != nil {
+		return nil, err
 	}
-	took := time.Since(begin)
 	if err := b.client.Stop(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
-	return float64(jobs) / took.Seconds(), s.verify(ctx, "river", `SELECT (SELECT count(*) FROM effect) = $1
-		AND (SELECT count(*) FROM river_job WHERE state = 'completed') = $1`, jobs)
+	return figures, s.verify(ctx, "river", `SELECT (SELECT count(*) FROM effect) = $1
+		AND (SELECT count(*) FROM river_job WHERE state = 'completed') = $2`, effects, jobs)
 }

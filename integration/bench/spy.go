@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// spy times the claims of a node where its statements meet the driver: the
+// kernel's own statement, as a node at work sends it, from the sending to the
+// first row of the answer, which comes when the claim has been made.
+type spy struct {
+	mu     sync.Mutex
+	claims []claim
+}
+
+type claim struct {
+	at   time.Time
+	took time.Duration
+}
+
+// isClaim knows the claim of ready jobs by its text.
+func isClaim(text string) bool {
+	return strings.Contains(text, "SET state = 'CLAIMED'") && strings.Contains(text, "LATERAL")
+}
+
+// seen returns the claims so far.
+func (y *spy) seen() []claim {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.claims[:len(y.claims):len(y.claims)]
+}
+
+// milliseconds returns how long claims took.
+func milliseconds(claims []claim) []float64 {
+	all := make([]float64, len(claims))
+	for i, c := range claims {
+		all[i] = c.took.Seconds() * 1000
+	}
+	return all
+}
+
+func (y *spy) wrap(c driver.Connector) driver.Connector { return spyConnector{c, y} }
+
+type spyConnector struct {
+	driver.Connector
+	spy *spy
+}
+
+// Connect opens a connection that is spied on.
+func (c spyConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	whole, ok := conn.(wholeConn)
+	if !ok {
+		return nil, fmt.Errorf("%T lacks a method of a modern driver", conn)
+	}
+	return spyConn{whole, c.spy}, nil
+}
+
+// wholeConn is all that database/sql asks of a connection.
+type wholeConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.NamedValueChecker
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+type spyConn struct {
+	wholeConn
+	spy *spy
+}
+
+// PrepareContext prepares a statement, which is spied on if it claims.
+func (c spyConn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
+	stmt, err := c.wholeConn.PrepareContext(ctx, text)
+	if err != nil || !isClaim(text) {
+		return stmt, err
+	}
+	whole, ok := stmt.(wholeStmt)
+	if !ok {
+		return nil, fmt.Errorf("%T lacks a method of a modern driver", stmt)
+	}
+	return spyStmt{whole, c.spy}, nil
+}
+
+type wholeStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+type spyStmt struct {
+	wholeStmt
+	spy *spy
+}
+
+// QueryContext claims and notes how long it took.
+func (s spyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	begin := time.Now()
+	rows, err := s.wholeStmt.QueryContext(ctx, args)
+	took := time.Since(begin)
+	s.spy.mu.Lock()
+	defer s.spy.mu.Unlock()
+	s.spy.claims = append(s.spy.claims, claim{begin, took})
+	return rows, err
+}
