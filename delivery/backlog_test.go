@@ -134,7 +134,7 @@ var unfinishedIndexes = []string{
 
 var (
 	usesIndex = regexp.MustCompile(`Index (?:Only )?Scan(?: Backward)? using (\S+) on delivery`)
-	buffers   = regexp.MustCompile(`Buffers: shared hit=(\d+)(?: read=(\d+))?`)
+	pagesRead = regexp.MustCompile(`Buffers: shared hit=(\d+)(?: read=(\d+))?`)
 )
 
 // TestTheBacklogIsReadByIndexesOfUnfinishedJobsAlone holds with the statistics of
@@ -164,7 +164,7 @@ func TestTheBacklogIsReadByIndexesOfUnfinishedJobsAlone(t *testing.T) {
 		mustExec(t, db, statistics)
 		plan := explainBacklog(t, db, fmt.Sprintf(backlogSQL, DefaultSchema), frontSize, countBound)
 		checkPlan(t, statistics, plan)
-		m := buffers.FindStringSubmatch(plan)
+		m := pagesRead.FindStringSubmatch(plan)
 		require.NotNil(t, m, plan)
 		hit, _ := strconv.Atoi(m[1])
 		read, _ := strconv.Atoi(m[2])

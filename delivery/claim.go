@@ -22,17 +22,21 @@ import (
 // possible. Waiting for the buffers to run empty would let one slow listener
 // hold up the others, so they are handed back.
 func (c *claimer) claim() bool {
-	if c.mayFind && c.suspect == nil {
+	one, held, free := c.buffers.suspects()
+	if c.suspect && !one {
+		c.suspect, c.mayFind = false, true
+	}
+	if c.mayFind && !c.suspect {
 		c.lookForSuspect()
 	}
-	if c.suspectDue && c.normal && c.running < c.config.Workers {
+	if c.suspectDue && c.normal && free {
 		c.handBackBuffers()
 		if c.claimSuspect() {
 			return true
 		}
 	}
 	c.normal = true
-	if c.held.After(time.Now()) {
+	if held.After(time.Now()) {
 		return false
 	}
 	return c.claimReady()
@@ -56,22 +60,13 @@ func (c *claimer) claimSuspect() bool {
 		c.claimFailed(err)
 		return false
 	}
-	n := c.accept(jobs)
-	for _, j := range c.buffered() {
-		c.suspect = j // nothing else is buffered
-	}
-	return n > 0
+	c.suspect = c.accept(jobs) > 0
+	return c.suspect
 }
 
 // claimReady claims for all listeners that may have ready jobs and have room.
 func (c *claimer) claimReady() bool {
-	var lanes []*lane
-	var limits []int
-	for _, l := range c.lanes {
-		if n := c.room(l); n > 0 {
-			lanes, limits = append(lanes, l), append(limits, n)
-		}
-	}
+	lanes, limits := c.buffers.room(c.ended, c.config.Batch)
 	if len(lanes) == 0 {
 		return false
 	}
@@ -90,28 +85,6 @@ func (c *claimer) claimReady() bool {
 		l.active = l.more
 	}
 	return c.accept(jobs) > 0
-}
-
-// room returns how many jobs to claim for l. The node keeps about as many jobs
-// ahead as it ends in a poll interval, so that slow listeners do not keep jobs
-// from other nodes, but no more than a batch; busy listeners share them, idle
-// ones are asked for one job at a time.
-func (c *claimer) room(l *lane) int {
-	ahead := min(c.config.Batch, max(2*c.config.Workers, c.pace, c.finished))
-	share := 1
-	if l.active {
-		busy := 0
-		for _, other := range c.lanes {
-			if other.active {
-				busy++
-			}
-		}
-		share = max(1, ahead/busy)
-	}
-	if !l.more || len(l.buffer) > share/2 {
-		return 0
-	}
-	return share - len(l.buffer)
 }
 
 func (c *claimer) listeners(lanes []*lane) string {
@@ -170,6 +143,7 @@ func (c *claimer) claimFailed(err error) {
 // job that cannot be started is disposed of here, without tying up a worker. It
 // returns how many jobs were claimed.
 func (c *claimer) accept(jobs []*job) int {
+	claimed := len(jobs)
 	byType := map[*events.Type][]*job{}
 	for _, j := range jobs {
 		if j.attempt > j.lane.policy.MaxAttempts {
@@ -181,12 +155,8 @@ func (c *claimer) accept(jobs []*job) int {
 	for typ, list := range byType {
 		c.load(typ, list)
 	}
-	for _, j := range jobs {
-		if j.event.Event != nil {
-			j.lane.buffer = append(j.lane.buffer, j)
-		}
-	}
-	return len(jobs)
+	c.buffers.put(slices.DeleteFunc(jobs, func(j *job) bool { return j.event.Event == nil }))
+	return claimed
 }
 
 var (

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,21 +19,18 @@ const suspectHold = time.Second
 // poll is not sooner.
 const claimRetry = time.Second
 
-// claimer is the one goroutine that claims for this node and owns the buffers.
-// It hands jobs to workers, a goroutine each, and learns from done when one is
-// free again.
+// claimer is the one goroutine that claims for this node. It fills the buffers,
+// from which workers, a goroutine each, take jobs for as long as there are any.
 type claimer struct {
 	*run
-	running int
-	turn    int // round-robin over the lanes
+	busyWorkers sync.WaitGroup
 
-	suspect    *job      // at most one per node
-	held       time.Time // no normal claim before
-	mayFind    bool      // a suspect may be ready: look
-	suspectDue bool      // a suspect is ready: let the buffers run empty for it
-	normal     bool      // a normal claim had its turn since the last suspect
+	suspect    bool // one was claimed and has not ended
+	mayFind    bool // a suspect may be ready: look
+	suspectDue bool // a suspect is ready: let the buffers run empty for it
+	normal     bool // a normal claim had its turn since the last suspect
 
-	pace, finished int // jobs ended in the last poll interval, and in this one
+	ended int // jobs ended in the last poll interval
 
 	failing bool // the last claim failed
 
@@ -44,8 +42,8 @@ func (r *run) claimer() {
 	c := &claimer{run: r, nextRenew: time.Now().Add(r.config.Lease / 3)}
 	for c.claiming.Err() == nil {
 		c.tick()
-		c.dispatch()
 		got := c.claim()
+		c.dispatch()
 		if !c.failing {
 			c.claimed.Store(time.Now().UnixNano())
 		}
@@ -61,7 +59,7 @@ func (c *claimer) tick() {
 	now := time.Now()
 	if !now.Before(c.nextPoll) {
 		c.nextPoll = now.Add(c.config.Poll)
-		c.pace, c.finished = c.finished, 0
+		c.ended = c.buffers.pace()
 		c.look()
 	}
 	if !now.Before(c.nextRenew) {
@@ -79,64 +77,50 @@ func (c *claimer) look() {
 	}
 }
 
-// dispatch hands buffered jobs to free workers, round-robin over the listeners.
+// dispatch starts free workers on buffered jobs.
 func (c *claimer) dispatch() {
-	for idle := 0; c.running < c.config.Workers && idle < len(c.lanes); {
-		l := c.lanes[c.turn%len(c.lanes)]
-		c.turn++
-		if len(l.buffer) == 0 || l.running >= l.slots {
-			idle++
-			continue
-		}
-		idle = 0
-		c.start(l.pop())
+	for jobs := c.buffers.take(); jobs != nil; jobs = c.buffers.take() {
+		c.busyWorkers.Go(func() { c.work(jobs) })
 	}
 }
 
-func (c *claimer) start(jobs []*job) {
-	c.running++
-	c.busy.Store(int32(c.running))
-	jobs[0].lane.running++
-	if jobs[0].suspect {
-		c.held = time.Now().Add(suspectHold)
-	}
-	go func() {
-		// Deferred, since a listener may end its goroutine: the worker is free
-		// again all the same.
-		defer func() { c.done <- jobs }()
+// work is a worker: it processes jobs for as long as there are any.
+func (c *claimer) work(jobs []*job) {
+	ended := false
+	defer func() {
+		// A listener may end its goroutine: the worker goes on in another.
+		if ended {
+			return
+		}
+		if jobs = c.buffers.next(jobs); jobs != nil {
+			c.busyWorkers.Go(func() { c.work(jobs) })
+		}
+	}()
+	for jobs != nil {
 		if len(jobs) > 1 {
 			c.processGroup(jobs)
 		} else {
 			c.process(jobs[0])
 		}
-	}()
-}
-
-// ended notes that a worker is free again.
-func (c *claimer) ended(jobs []*job) {
-	c.running--
-	c.busy.Store(int32(c.running))
-	jobs[0].lane.running--
-	c.finished += len(jobs)
-	if jobs[0] == c.suspect {
-		c.suspect, c.held, c.mayFind = nil, time.Time{}, true
+		jobs = c.buffers.next(jobs)
 	}
+	ended = true
 }
 
-// wait waits for a free worker, a wake-up, what is due by the clock, or the stop.
+// wait waits for room or a free worker, a wake-up, what is due by the clock, or
+// the stop.
 func (c *claimer) wait() {
 	until := c.nextPoll
 	if c.nextRenew.Before(until) {
 		until = c.nextRenew
 	}
-	if c.held.After(time.Now()) && c.held.Before(until) {
-		until = c.held
+	if _, held, _ := c.buffers.suspects(); held.After(time.Now()) && held.Before(until) {
+		until = held
 	}
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
-	case jobs := <-c.done:
-		c.ended(jobs)
+	case <-c.buffers.stirred:
 	case <-c.wakes:
 		for _, l := range c.lanes {
 			l.more = true
@@ -150,33 +134,20 @@ func (c *claimer) wait() {
 
 // drain hands back what was not started and waits for what runs.
 func (c *claimer) drain() {
+	c.buffers.close()
 	c.handBackBuffers()
 	c.handBackLost()
-	for c.running > 0 {
-		c.ended(<-c.done)
-	}
-}
-
-// buffered returns the claimed, unstarted jobs.
-func (c *claimer) buffered() []*job {
-	var jobs []*job
-	for _, l := range c.lanes {
-		jobs = append(jobs, l.buffer...)
-	}
-	return jobs
+	c.busyWorkers.Wait()
 }
 
 // handBackBuffers gives all unstarted jobs back unspent.
 func (c *claimer) handBackBuffers() {
-	c.handBack(c.buffered(), 0)
-	for _, l := range c.lanes {
-		l.buffer = nil
-	}
+	c.handBack(c.buffers.empty(), 0)
 }
 
 // renew renews the leases of buffered jobs.
 func (c *claimer) renew() {
-	jobs := c.buffered()
+	jobs := c.buffers.all()
 	if len(jobs) == 0 {
 		return
 	}

@@ -55,9 +55,9 @@ type run struct {
 
 	registered atomic.Int64 // when, in nanoseconds
 	claimed    atomic.Int64 // when the claimer last did its work, in nanoseconds
-	busy       atomic.Int32 // workers that run a listener
 	lanes      []*lane
 	byID       map[int32]*lane
+	buffers    *buffers
 
 	claiming  context.Context // until the stop begins
 	stopClaim context.CancelFunc
@@ -66,7 +66,6 @@ type run struct {
 	living    context.Context // until everything has ended
 	stopLife  context.CancelFunc
 
-	done   chan []*job   // a worker is free again
 	ended  chan struct{} // closed when a stop has ended the run
 	loops  sync.WaitGroup
 	claims sync.WaitGroup
@@ -179,9 +178,8 @@ func (e *Engine) newRun(subs []*events.Subscriber) (*run, error) {
 		}
 	}
 	r := &run{
-		Engine: e, model: model, node: uuid.New(), own: e.ownConnection(), byID: map[int32]*lane{}, done: make(chan []*job, e.config.Workers),
-		ended:      make(chan struct{}),
-		complaints: newComplaints(e.logger),
+		Engine: e, model: model, node: uuid.New(), own: e.ownConnection(), byID: map[int32]*lane{},
+		ended: make(chan struct{}), complaints: newComplaints(e.logger),
 	}
 	slots := e.config.Workers
 	if len(subs) > 1 { // one slow or poisoned listener cannot take all workers
@@ -192,6 +190,7 @@ func (e *Engine) newRun(subs []*events.Subscriber) (*run, error) {
 		r.lanes = append(r.lanes, l)
 		r.byID[s.ID] = l
 	}
+	r.buffers = newBuffers(e.config.Workers, r.lanes)
 	r.claiming, r.stopClaim = context.WithCancel(context.Background())
 	r.working, r.stopWork = context.WithCancelCause(context.Background())
 	r.living, r.stopLife = context.WithCancel(context.Background())

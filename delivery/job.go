@@ -27,8 +27,7 @@ type job struct {
 	event     events.Stored
 }
 
-// lane is one listener of this node: its buffered jobs and its running ones. The
-// claimer's goroutine owns it.
+// lane is one listener of this node: its buffered jobs and its running ones.
 type lane struct {
 	sub    *events.Subscriber
 	policy events.Policy
@@ -39,9 +38,12 @@ type lane struct {
 	appName string
 	slots   int
 
+	// Guarded by the buffers' lock.
 	buffer  []*job
 	running int
-	// active says that the last claim found jobs: an idle listener is asked for
+	low     int // with so few jobs left the claimer looks for more
+
+	// The claimer's alone. active says that the last claim found jobs: an idle listener is asked for
 	// one job at a time, so that the busy ones share the batch.
 	active bool
 	more   bool // there may be ready jobs
