@@ -96,7 +96,7 @@ func (c *claimer) take(s *persistence.Statement, args ...any) ([]*job, error) {
 	token := uuid.New()
 	var jobs []*job
 	err := unguarded(c.own, func(ctx context.Context, t *persistence.Transaction) error {
-		rows, err := s.Query(ctx, t, slices.Concat([]any{token.String(), c.node.String()}, args, c.limits())...)
+		rows, err := s.Query(ctx, t, slices.Concat(c.limits(), []any{token.String(), c.node.String()}, args)...)
 		if err != nil {
 			return err
 		}

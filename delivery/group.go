@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -115,7 +114,7 @@ func (r *run) deliverInGroup(ctx context.Context, t *persistence.Transaction, j 
 func (r *run) acknowledgeGroup(ctx context.Context, t *persistence.Transaction, jobs []*job) error {
 	l := jobs[0].lane
 	numbers, tokens := ids(jobs)
-	rows, err := r.q.acknowledgeGroup.Query(ctx, t, numbers, tokens, strconv.FormatInt(l.limit.Milliseconds(), 10), l.appName)
+	rows, err := r.q.acknowledgeGroup.Query(ctx, t, l.millis, l.appName, numbers, tokens)
 	if err != nil {
 		return fmt.Errorf("acknowledge: %w", err)
 	}

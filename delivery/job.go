@@ -35,6 +35,7 @@ type lane struct {
 	// margin, so that a lease never expires under a live run.
 	lease   time.Duration
 	limit   time.Duration // time limit and margin
+	millis  string        // limit, in milliseconds
 	appName string
 	slots   int
 
@@ -54,7 +55,8 @@ func newLane(s *events.Subscriber, c Config, slots int) *lane {
 	// A group's transaction lasts as long as all its jobs may.
 	l := &lane{sub: s, policy: p, limit: p.TimeLimit*time.Duration(max(1, p.Group)) + c.Margin, slots: slots, active: true}
 	l.lease = max(c.Lease, l.limit)
-	l.appName = backendPrefix(c.Schema) + strconv.FormatInt(l.limit.Milliseconds(), 10)
+	l.millis = strconv.FormatInt(l.limit.Milliseconds(), 10)
+	l.appName = backendPrefix(c.Schema) + l.millis
 	return l
 }
 

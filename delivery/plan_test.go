@@ -80,10 +80,10 @@ func TestHotStatementsUseTheirIndexes(t *testing.T) {
 		args  []string
 		index string
 	}{
-		"claim":          {claimSQL, []string{someToken, someNode, `'{1,2}'`, `'{50,50}'`, `'{60000000,60000000}'`, `'10000'`, `'x'`}, "delivery_ready"},
-		"claim suspect":  {claimSuspectSQL, []string{someToken, someNode, `'{1,2}'`, `'{60000000,60000000}'`, `'10000'`, `'x'`}, "delivery_suspect"},
+		"claim":          {claimSQL, []string{`'10000'`, `'x'`, someToken, someNode, `'{1,2}'`, `'{50,50}'`, `'{60000000,60000000}'`}, "delivery_ready"},
+		"claim suspect":  {claimSuspectSQL, []string{`'10000'`, `'x'`, someToken, someNode, `'{1,2}'`, `'{60000000,60000000}'`}, "delivery_suspect"},
 		"suspects":       {suspectsSQL, []string{`'{1,2}'`}, "delivery_suspect"},
-		"acknowledge":    {acknowledgeSQL, []string{`7`, someToken, `'1000'`, `'x'`}, "delivery_pkey"},
+		"acknowledge":    {acknowledgeSQL, []string{`'1000'`, `'x'`, `7`, someToken}, "delivery_pkey"},
 		"hand back":      {handBackSQL, []string{`'{7,8}'`, `'{` + strings.Trim(someToken, "'") + `,` + strings.Trim(someToken, "'") + `}'`, `0`}, "delivery_pkey"},
 		"hand back lost": {handBackTokenSQL, []string{someToken}, "delivery_claimed"},
 		"recover":        {recoverSQL, []string{`100`, `0`, `NULL`, `20`}, "delivery_claimed"},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/tidings-go/tidings/access"
@@ -126,8 +125,7 @@ func (r *run) deliver(ctx context.Context, t *persistence.Transaction, j *job) e
 // acknowledge is the first statement: fence, lock and limits in one.
 func (r *run) acknowledge(ctx context.Context, t *persistence.Transaction, j *job) error {
 	var settings string
-	limit := strconv.FormatInt(j.lane.limit.Milliseconds(), 10)
-	err := r.q.acknowledge.QueryOne(ctx, t, []any{j.id, j.token.String(), limit, j.lane.appName}, &settings)
+	err := r.q.acknowledge.QueryOne(ctx, t, []any{j.lane.millis, j.lane.appName, j.id, j.token.String()}, &settings)
 	if errors.Is(err, sql.ErrNoRows) {
 		return errFenced
 	}

@@ -11,10 +11,22 @@ import (
 // ages are by the database clock: clock_timestamp() where a value is written,
 // now() where a row is sought, since only a stable function can use an index.
 
+// limitsSQL has the server end the transaction of a process that is paused, cut
+// off, or reads no more. $1 milliseconds, $2 name.
+//
+// A reader that stopped with rows open is ended by the TCP user timeout alone. On
+// a unix socket, and on a server whose system does not know it, that timeout
+// stays 0: there the application name tells maintenance when the backend is
+// overdue. Elsewhere the name is spared: the server reports it to the client when
+// it changes and when it changes back, which is a tenth of what PostgreSQL does for
+// a job (measured with pgbench; the time-outs do not show).
+const limitsSQL = `set_config('statement_timeout', $1::text, true) || set_config('idle_in_transaction_session_timeout', $1::text, true)
+	|| CASE set_config('tcp_user_timeout', $1::text, true) WHEN '0' THEN set_config('application_name', $2::text, true) ELSE '' END`
+
 // claimSQL takes the oldest ready jobs of each listener, up to its limit.
-// $1 token, $2 node, $3 listeners, $4 limits, $5 leases in microseconds; $6 and
-// $7 as $1 and $2 of guardSQL, whose settings it makes where it has taken a job,
-// once, so that a claim saves that round trip.
+// $1 and $2 as in limitsSQL, which is run where a job was taken, once, and saves a
+// claim that round trip; $3 token, $4 node, $5 listeners, $6 limits, $7 leases in
+// microseconds.
 //
 // Candidates are locked FOR NO KEY UPDATE (FOR UPDATE would also skip rows that
 // an uncommitted foreign key refers to) in an ARRAY sub-select, which keeps the
@@ -24,12 +36,12 @@ import (
 // claims nothing: fresh at this moment, since now() is when the transaction began,
 // and the process may have been paused in between.
 const claimSQL = `UPDATE %[1]s.delivery AS d
-SET state = 'CLAIMED', claim_token = $1::uuid, claimed_by = $2::uuid, attempts = attempts + 1, started_at = NULL,
+SET state = 'CLAIMED', claim_token = $3::uuid, claimed_by = $4::uuid, attempts = attempts + 1, started_at = NULL,
 	first_attempt_at = coalesce(first_attempt_at, clock_timestamp()), last_attempt_at = clock_timestamp(),
-	lease_expires_at = clock_timestamp() + ($5::bigint[])[array_position($3::integer[], listener_id)] * interval '1 microsecond'
+	lease_expires_at = clock_timestamp() + ($7::bigint[])[array_position($5::integer[], listener_id)] * interval '1 microsecond'
 WHERE id = ANY (ARRAY(
 	SELECT job.id
-	FROM unnest($3::integer[], $4::bigint[]) AS want(listener_id, n)
+	FROM unnest($5::integer[], $6::bigint[]) AS want(listener_id, n)
 	CROSS JOIN LATERAL (
 		SELECT c.id FROM %[1]s.delivery c
 		WHERE c.state = 'READY' AND NOT c.suspect AND c.listener_id = want.listener_id
@@ -37,29 +49,27 @@ WHERE id = ANY (ARRAY(
 		LIMIT want.n
 		FOR NO KEY UPDATE SKIP LOCKED
 	) job
-	WHERE EXISTS (SELECT FROM %[1]s.node WHERE node.id = $2::uuid AND node.expires_at > clock_timestamp())
+	WHERE EXISTS (SELECT FROM %[1]s.node WHERE node.id = $4::uuid AND node.expires_at > clock_timestamp())
 ))
 RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at, extract(epoch FROM clock_timestamp() - due_at)::float8,
-	(SELECT set_config('statement_timeout', $6::text, true) || set_config('idle_in_transaction_session_timeout', $6::text, true)
-		|| set_config('tcp_user_timeout', $6::text, true) || set_config('application_name', $7::text, true))`
+	(SELECT ` + limitsSQL + `)`
 
-// claimSuspectSQL takes one suspect alone. $1 token, $2 node, $3 listeners,
-// $4 leases in microseconds, $5 and $6 as in guardSQL.
+// claimSuspectSQL takes one suspect alone. $1 and $2 as in limitsSQL, $3 token,
+// $4 node, $5 listeners, $6 leases in microseconds.
 const claimSuspectSQL = `UPDATE %[1]s.delivery AS d
-SET state = 'CLAIMED', claim_token = $1::uuid, claimed_by = $2::uuid, attempts = attempts + 1, started_at = NULL,
+SET state = 'CLAIMED', claim_token = $3::uuid, claimed_by = $4::uuid, attempts = attempts + 1, started_at = NULL,
 	first_attempt_at = coalesce(first_attempt_at, clock_timestamp()), last_attempt_at = clock_timestamp(),
-	lease_expires_at = clock_timestamp() + ($4::bigint[])[array_position($3::integer[], listener_id)] * interval '1 microsecond'
+	lease_expires_at = clock_timestamp() + ($6::bigint[])[array_position($5::integer[], listener_id)] * interval '1 microsecond'
 WHERE id = ANY (ARRAY(
 	SELECT c.id FROM %[1]s.delivery c
-	WHERE c.state = 'READY' AND c.suspect AND c.listener_id = ANY ($3::integer[])
-		AND EXISTS (SELECT FROM %[1]s.node WHERE node.id = $2::uuid AND node.expires_at > clock_timestamp())
+	WHERE c.state = 'READY' AND c.suspect AND c.listener_id = ANY ($5::integer[])
+		AND EXISTS (SELECT FROM %[1]s.node WHERE node.id = $4::uuid AND node.expires_at > clock_timestamp())
 	ORDER BY c.created_at, c.id
 	LIMIT 1
 	FOR NO KEY UPDATE SKIP LOCKED
 ))
 RETURNING id, event_id, listener_id, replay, run, attempts, suspect, created_at, extract(epoch FROM clock_timestamp() - due_at)::float8,
-	(SELECT set_config('statement_timeout', $5::text, true) || set_config('idle_in_transaction_session_timeout', $5::text, true)
-		|| set_config('tcp_user_timeout', $5::text, true) || set_config('application_name', $6::text, true))`
+	(SELECT ` + limitsSQL + `)`
 
 // suspectsSQL says whether a claim of a suspect could find one. $1 listeners.
 const suspectsSQL = `SELECT EXISTS (
@@ -67,36 +77,28 @@ const suspectsSQL = `SELECT EXISTS (
 
 // acknowledgeSQL is the first statement of a processing transaction: the fence,
 // the lock on the row, and the limits of the transaction, in one round trip.
-// $1 job, $2 token, $3 limit in milliseconds, $4 application name.
+// $1 and $2 as in limitsSQL, $3 job, $4 token.
 //
 // It has no condition on the state: beside id it drags the planner to the index
 // of claimed jobs (20 s instead of 0.6 s for 20,000, measured), and every exit
-// from CLAIMED clears the token. The limits end the transaction of a paused
-// process, a half-open connection and a reader that stopped; the name says to
-// maintenance when the backend is overdue.
+// from CLAIMED clears the token.
 const acknowledgeSQL = `UPDATE %[1]s.delivery
 SET state = 'COMPLETED', claim_token = NULL, lease_expires_at = NULL, completed_at = clock_timestamp()
-WHERE id = $1 AND claim_token = $2::uuid
-RETURNING set_config('statement_timeout', $3::text, true)
-	|| set_config('idle_in_transaction_session_timeout', $3::text, true)
-	|| set_config('tcp_user_timeout', $3::text, true)
-	|| set_config('application_name', $4::text, true)`
+WHERE id = $3 AND claim_token = $4::uuid
+RETURNING ` + limitsSQL
 
 // acknowledgeGroupSQL acknowledges several jobs of one listener: it locks them in
 // the order of their ids, without waiting, and answers with those that are still
-// this node's. $1 jobs, $2 their tokens, $3 and $4 as in acknowledgeSQL.
+// this node's. $1 and $2 as in limitsSQL, $3 jobs, $4 their tokens.
 const acknowledgeGroupSQL = `UPDATE %[1]s.delivery
 SET state = 'COMPLETED', claim_token = NULL, lease_expires_at = NULL, completed_at = clock_timestamp()
 WHERE id = ANY (ARRAY(
-	SELECT d.id FROM unnest($1::bigint[], $2::uuid[]) AS mine(id, token)
+	SELECT d.id FROM unnest($3::bigint[], $4::uuid[]) AS mine(id, token)
 	JOIN %[1]s.delivery d ON d.id = mine.id AND d.claim_token = mine.token
 	ORDER BY d.id
 	FOR NO KEY UPDATE OF d SKIP LOCKED
 ))
-RETURNING id, set_config('statement_timeout', $3::text, true)
-	|| set_config('idle_in_transaction_session_timeout', $3::text, true)
-	|| set_config('tcp_user_timeout', $3::text, true)
-	|| set_config('application_name', $4::text, true)`
+RETURNING id, ` + limitsSQL
 
 // refreshGroupSQL is refreshSQL for a group. $1 jobs.
 const refreshGroupSQL = `UPDATE %[1]s.delivery SET completed_at = clock_timestamp() WHERE id = ANY ($1::bigint[])`
@@ -186,13 +188,10 @@ WHERE id = ANY (ARRAY(
 	FOR NO KEY UPDATE OF d SKIP LOCKED
 ))`
 
-// guardSQL is the first statement of the kernel's own short transactions: the
-// server ends one whose process is paused or cut off, since it may hold the rows
-// of jobs that others could run. The name says to maintenance when the backend is
-// overdue, for a reader that stopped on a unix socket. $1 time-out in
-// milliseconds, $2 application name.
-const guardSQL = `SELECT set_config('statement_timeout', $1::text, true) || set_config('idle_in_transaction_session_timeout', $1::text, true)
-	|| set_config('tcp_user_timeout', $1::text, true) || set_config('application_name', $2::text, true)`
+// guardSQL is the first statement of the kernel's own short transactions, which
+// may hold the rows of jobs that others could run. Its parameters are those of
+// limitsSQL.
+const guardSQL = `SELECT ` + limitsSQL
 
 // registerSQL registers the node or renews its registration: $1 node, $2 name,
 // $3 listeners, $4 how long it holds in microseconds, $5 model.

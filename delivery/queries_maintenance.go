@@ -62,7 +62,7 @@ ORDER BY due_at LIMIT $1 OFFSET $2`
 // terminateSQL ends processing backends that the server should have ended: one
 // that waits in a write to a client that stopped reading is ended by nothing
 // else on a unix socket. The limit in milliseconds is the end of the name that
-// acknowledgeSQL sets. $1 prefix of the name.
+// limitsSQL sets there. $1 prefix of the name.
 const terminateSQL = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 WHERE datname = current_database() AND starts_with(application_name, $1)
 	AND substr(application_name, length($1) + 1) ~ '^[0-9]{1,12}$'

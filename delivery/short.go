@@ -53,7 +53,7 @@ func (e *Engine) guard(ctx context.Context, t *persistence.Transaction) error {
 	return e.q.guard.QueryOne(ctx, t, e.limits(), &settings)
 }
 
-// limits are the arguments of guardSQL.
+// limits are the arguments of limitsSQL for the kernel's own short transactions.
 func (e *Engine) limits() []any {
 	limit := strconv.FormatInt(shortTimeout.Milliseconds(), 10)
 	return []any{limit, backendPrefix(e.config.Schema) + limit}
