@@ -84,27 +84,37 @@ func (c *claimer) dispatch() {
 	}
 }
 
-// work is a worker: it processes jobs for as long as there are any.
+// worker processes jobs on connections of its own choice: one transaction follows
+// another on the same one while there are jobs.
+type worker struct {
+	*run
+	lane  *lane // of the job under way
+	chain *persistence.Chain
+}
+
+// work has a worker process jobs for as long as there are any.
 func (c *claimer) work(jobs []*job) {
-	ended := false
+	w := &worker{run: c.run}
+	w.chain = c.db.Chain(func() bool { return c.buffers.more(w.lane) })
 	defer func() {
-		// A listener may end its goroutine: the worker goes on in another.
-		if ended {
+		w.chain.Close()
+		if jobs == nil {
 			return
 		}
+		// A listener ended its goroutine: the worker goes on in another.
 		if jobs = c.buffers.next(jobs); jobs != nil {
 			c.busyWorkers.Go(func() { c.work(jobs) })
 		}
 	}()
 	for jobs != nil {
+		w.lane = jobs[0].lane
 		if len(jobs) > 1 {
-			c.processGroup(jobs)
+			w.processGroup(jobs)
 		} else {
-			c.process(jobs[0])
+			w.process(jobs[0])
 		}
 		jobs = c.buffers.next(jobs)
 	}
-	ended = true
 }
 
 // wait waits for room or a free worker, a wake-up, what is due by the clock, or

@@ -17,27 +17,27 @@ var errGroup = errors.New("group rolled back")
 
 // processGroup runs the jobs of a group in one transaction. On any failure each
 // runs alone, in the same attempt, so that the outcomes stay independent.
-func (r *run) processGroup(jobs []*job) {
+func (w *worker) processGroup(jobs []*job) {
 	returned := false
 	var seen observed
 	defer func() {
 		if !returned { // Goexit: this goroutine ends; the jobs run alone on others
 			seen.ended(OutcomeUngrouped, errGoexit)
-			r.processSingly(jobs)
+			w.processSingly(jobs)
 		}
 	}()
-	err := access.Protect(func() error { return r.attemptGroup(jobs, &seen) })
+	err := access.Protect(func() error { return w.attemptGroup(jobs, &seen) })
 	returned = true
 	switch {
 	case err == nil:
 		seen.ended(OutcomeCompleted, nil)
 	case !errors.Is(err, errGroup) && errors.Is(err, persistence.ErrUnknownOutcome):
 		for i, j := range jobs {
-			seen[i](r.conclude(j, err), err) // the fence decides about each
+			seen[i](w.conclude(j, err), err) // the fence decides about each
 		}
 	default:
 		seen.ended(OutcomeUngrouped, err)
-		r.processSingly(jobs)
+		w.processSingly(jobs)
 	}
 }
 
@@ -52,43 +52,43 @@ func (o observed) ended(outcome Outcome, err error) {
 
 // processSingly runs jobs one after another, each alone and on a goroutine of its
 // own, which its listener may end; after a stop it hands them back.
-func (r *run) processSingly(jobs []*job) {
+func (w *worker) processSingly(jobs []*job) {
 	for _, j := range jobs {
-		if r.working.Err() != nil {
-			r.observer.Unstarted(j.lane.identity(), r.handBackStarted(j, errStopping))
+		if w.working.Err() != nil {
+			w.observer.Unstarted(j.lane.identity(), w.handBackStarted(j, errStopping))
 			continue
 		}
 		var alone sync.WaitGroup
-		alone.Go(func() { r.process(j) })
+		alone.Go(func() { w.process(j) })
 		alone.Wait()
 	}
 }
 
 // attemptGroup runs one transaction for all jobs. Jobs that are not this node's
 // any more are left out, and looked at alone afterwards.
-func (r *run) attemptGroup(jobs []*job, seen *observed) error {
+func (w *worker) attemptGroup(jobs []*job, seen *observed) error {
 	l := jobs[0].lane
-	ctx, cancel := context.WithTimeoutCause(r.working, l.policy.TimeLimit*time.Duration(len(jobs)), errLimit)
+	ctx, cancel := context.WithTimeoutCause(w.working, l.policy.TimeLimit*time.Duration(len(jobs)), errLimit)
 	defer cancel()
-	t, err := r.db.Begin(ctx, persistence.TxOptions{Isolation: l.policy.Isolation})
+	t, err := w.chain.Begin(ctx, persistence.TxOptions{Isolation: l.policy.Isolation})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errGroup, err)
 	}
 	defer t.Rollback()
-	if err := r.acknowledgeGroup(ctx, t, jobs); err != nil {
+	if err := w.acknowledgeGroup(ctx, t, jobs); err != nil {
 		return fmt.Errorf("%w: %w", errGroup, err)
 	}
 	started := time.Now()
 	for _, j := range jobs {
-		inner, end := r.observer.Started(ctx, j.observed())
+		inner, end := w.observer.Started(ctx, j.observed())
 		*seen = append(*seen, end)
-		if err := r.deliverInGroup(inner, t, j); err != nil {
+		if err := w.deliverInGroup(inner, t, j); err != nil {
 			return fmt.Errorf("%w: %w", errGroup, err)
 		}
 	}
 	if time.Since(started) > longListener {
 		numbers, _ := ids(jobs)
-		if _, err := r.q.refreshGroup.Exec(ctx, t, numbers); err != nil {
+		if _, err := w.q.refreshGroup.Exec(ctx, t, numbers); err != nil {
 			return fmt.Errorf("%w: %w", errGroup, err)
 		}
 	}

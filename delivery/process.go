@@ -31,29 +31,32 @@ var (
 
 // process delivers one job: it runs the listener in a transaction that begins
 // with the fenced acknowledgement, and records what went wrong.
-func (r *run) process(j *job) {
-	if j.suspect && !r.mark(j) {
-		return
+func (w *worker) process(j *job) {
+	if j.suspect {
+		w.chain.Close() // the mark has a connection of its own
+		if !w.mark(j) {
+			return
+		}
 	}
-	ctx, ended := r.observer.Started(r.working, j.observed())
+	ctx, ended := w.observer.Started(w.working, j.observed())
 	var outcome Outcome
 	err := errGoexit // unless it returns: the transaction was rolled back on the way here
 	defer func() {
 		if outcome == "" {
-			outcome = r.fail(j, failure{kind: FailureListener, err: err})
+			outcome = w.fail(j, failure{kind: FailureListener, err: err})
 		}
 		ended(outcome, err)
 	}()
 	// Looking at a listener's error runs its methods, and those of a typed nil
 	// panic: that must not end the process.
 	err = access.Protect(func() error {
-		err := r.attempt(ctx, j)
-		for n := 0; n < conflictRetries && persistence.IsRetryable(err) && r.working.Err() == nil; n++ {
-			err = r.attempt(ctx, j)
+		err := w.attempt(ctx, j)
+		for n := 0; n < conflictRetries && persistence.IsRetryable(err) && w.working.Err() == nil; n++ {
+			err = w.attempt(ctx, j)
 		}
 		return err
 	})
-	if p := access.Protect(func() error { outcome = r.conclude(j, err); return nil }); p != nil {
+	if p := access.Protect(func() error { outcome = w.conclude(j, err); return nil }); p != nil {
 		err = p
 	}
 }
@@ -91,23 +94,23 @@ func (r *run) mark(j *job) bool {
 }
 
 // attempt runs one processing transaction.
-func (r *run) attempt(ctx context.Context, j *job) error {
+func (w *worker) attempt(ctx context.Context, j *job) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, j.lane.policy.TimeLimit, errLimit)
 	defer cancel()
-	t, err := r.db.Begin(ctx, persistence.TxOptions{Isolation: j.lane.policy.Isolation})
+	t, err := w.chain.Begin(ctx, persistence.TxOptions{Isolation: j.lane.policy.Isolation})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotMet, err)
 	}
 	defer t.Rollback()
-	if err := r.acknowledge(ctx, t, j); err != nil {
+	if err := w.acknowledge(ctx, t, j); err != nil {
 		return because(ctx, err)
 	}
 	started := time.Now()
-	if err := r.deliver(ctx, t, j); err != nil {
+	if err := w.deliver(ctx, t, j); err != nil {
 		return because(ctx, tellFirst(t, err))
 	}
 	if time.Since(started) > longListener {
-		if _, err := r.q.refresh.Exec(ctx, t, j.id); err != nil {
+		if _, err := w.q.refresh.Exec(ctx, t, j.id); err != nil {
 			return because(ctx, err)
 		}
 	}

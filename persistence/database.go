@@ -172,7 +172,7 @@ func (db *Database) beginOn(ctx context.Context, conn *sqlx.Conn, o TxOptions) (
 	if err != nil {
 		return nil, err
 	}
-	return &Transaction{db: db, conn: conn, tx: tx, opts: o}, nil
+	return &Transaction{db: db, link: &link{conn: conn, tx: tx}, opts: o}, nil
 }
 
 // maxStale bounds how many stale connections one Begin discards: more than a

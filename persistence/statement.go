@@ -60,20 +60,21 @@ func (db *Database) CloseStatements() {
 // Query runs the statement in t. The caller closes the rows; t learns of an
 // error of theirs by itself.
 func (s *Statement) Query(ctx context.Context, t *Transaction, args ...any) (*sql.Rows, error) {
-	if err := t.usable(); err != nil {
+	if err := t.enter(); err != nil {
 		return nil, err
 	}
+	defer t.leave()
 	var rows *sql.Rows
 	var err error
 	if stmt := s.stmt.Load(); stmt != nil {
-		rows, err = t.tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
+		rows, err = t.prepared(ctx, stmt).QueryContext(ctx, args...)
 	} else {
 		rows, err = t.tx.QueryContext(ctx, s.text, args...)
 	}
 	if err = t.note(err); err != nil {
 		return nil, err
 	}
-	t.handOut(rows.Err)
+	t.handOut(rows.Err, func() { _ = rows.Close() })
 	return rows, nil
 }
 
@@ -99,13 +100,14 @@ func (s *Statement) QueryOne(ctx context.Context, t *Transaction, args []any, de
 
 // Exec runs the statement in t and returns the number of changed rows.
 func (s *Statement) Exec(ctx context.Context, t *Transaction, args ...any) (int64, error) {
-	if err := t.usable(); err != nil {
+	if err := t.enter(); err != nil {
 		return 0, err
 	}
+	defer t.leave()
 	var res sql.Result
 	var err error
 	if stmt := s.stmt.Load(); stmt != nil {
-		res, err = t.tx.StmtContext(ctx, stmt).ExecContext(ctx, args...)
+		res, err = t.prepared(ctx, stmt).ExecContext(ctx, args...)
 	} else {
 		res, err = t.tx.ExecContext(ctx, s.text, args...)
 	}

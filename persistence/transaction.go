@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 )
 
@@ -17,17 +17,23 @@ import (
 // share it. Its methods are safe for concurrent use; statements run one after
 // another.
 type Transaction struct {
-	db   *Database
-	conn *sqlx.Conn
-	tx   *sqlx.Tx
-	opts TxOptions
-	kept bool // the connection is another's to give back
+	db    *Database
+	*link        // the connection and what database/sql knows of the transaction
+	chain *Chain // nil: the transaction stands alone
+	opts  TxOptions
+	kept  bool // the connection is another's to give back
+
+	// sending is held for reading by every statement until it is answered, and by
+	// the end of the transaction: what a goroutine of the app's sends late must not
+	// come after COMMIT.
+	sending sync.RWMutex
 
 	mu           sync.Mutex
 	ended        bool
 	rollbackOnly error
 	failed       error        // the first error that keeps the transaction from committing
 	late         func() error // of the last rows handed out: their error shows only later
+	shut         func()       // closes them
 	afterCommit  []func()
 }
 
@@ -76,21 +82,31 @@ func (t *Transaction) join(ctx context.Context, o TxOptions, f func(context.Cont
 	return err
 }
 
-// usable returns an error if no statement can be sent.
-func (t *Transaction) usable() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.ended {
+// enter returns an error if no statement can be sent; else the end of the
+// transaction waits until leave is called.
+func (t *Transaction) enter() error {
+	t.sending.RLock()
+	if t.hasEnded() {
+		t.sending.RUnlock()
 		return ErrEnded
 	}
 	return nil
 }
 
-func (t *Transaction) hasEnded() bool { return t.usable() != nil }
+func (t *Transaction) leave() { t.sending.RUnlock() }
+
+func (t *Transaction) hasEnded() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended
+}
 
 // note remembers the first error that keeps the transaction from committing,
 // and returns err.
 func (t *Transaction) note(err error) error {
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		t.forget()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.harvest()
@@ -112,11 +128,11 @@ func (t *Transaction) harvest() {
 	}
 }
 
-// handOut has the error of rows harvested later.
-func (t *Transaction) handOut(late func() error) {
+// handOut has the error of rows harvested later, and the rows closed at the end.
+func (t *Transaction) handOut(late func() error, shut func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.late = late
+	t.late, t.shut = late, shut
 }
 
 // Commit commits, unless the transaction is rollback-only or was aborted, or ctx
@@ -136,7 +152,7 @@ func (t *Transaction) Commit(ctx context.Context) error {
 	if !ok {
 		return ErrEnded
 	}
-	if err := t.commit(); err != nil {
+	if err := t.commit(len(hooks) == 0); err != nil {
 		return err
 	}
 	for _, f := range hooks {
@@ -201,10 +217,16 @@ func (t *Transaction) end() ([]func(), bool) {
 }
 
 // commit sends COMMIT and waits for its answer up to the time-out. Behind it
-// the connection goes back when the driver gives it up.
-func (t *Transaction) commit() error {
+// the connection goes back when the driver gives it up. Alone: with no work to do
+// afterwards.
+func (t *Transaction) commit(alone bool) error {
+	chained := t.chain != nil && alone && t.chain.goesOn(t)
 	answer := make(chan error, 1)
 	go func() {
+		if chained {
+			answer <- t.commitAndChain()
+			return
+		}
 		err := t.tx.Commit()
 		t.release()
 		answer <- err
@@ -213,8 +235,18 @@ func (t *Transaction) commit() error {
 	defer timer.Stop()
 	select {
 	case err := <-answer:
+		if chained && err == nil {
+			t.chain.next = t.link
+		}
 		return commitError(err)
 	case <-timer.C:
+		if chained {
+			go func() {
+				if <-answer == nil {
+					t.drop()
+				}
+			}()
+		}
 		return fmt.Errorf("%w: no answer in %v", ErrUnknownOutcome, t.db.commitTimeout)
 	}
 }
@@ -226,7 +258,7 @@ func commitError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, pq.ErrInFailedTransaction),
+	case errors.Is(err, pq.ErrInFailedTransaction), SQLState(err) == "25P02",
 		strings.Contains(err.Error(), "unexpected command tag ROLLBACK"),          // lib/pq
 		strings.Contains(err.Error(), "commit unexpectedly resulted in rollback"): // pgx.ErrTxCommitRollback
 		return because(ErrAborted, err)

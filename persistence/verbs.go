@@ -9,19 +9,25 @@ import (
 )
 
 // statement returns the prepared statement of query in t, or nil where it is sent
-// as text; an error if it cannot be sent at all.
-func (t *Transaction) statement(ctx context.Context, query string, args []any) (*sqlx.Stmt, error) {
-	if err := t.usable(); err != nil {
+// as text; an error if it cannot be sent at all. Without an error the caller calls
+// leave once the statement is answered.
+func (t *Transaction) statement(ctx context.Context, query string, args []any) (stmt *sqlx.Stmt, err error) {
+	if err := t.enter(); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			t.leave()
+		}
+	}()
 	if !t.db.prepare || len(args) == 0 { // without arguments text takes one round trip too
 		return nil, refuseControl(query)
 	}
-	stmt, err := t.db.hot.get(query)
-	if err != nil || stmt == nil {
+	known, err := t.db.hot.get(query)
+	if err != nil || known == nil {
 		return nil, err
 	}
-	return t.tx.StmtxContext(ctx, stmt), nil
+	return t.prepared(ctx, known), nil
 }
 
 // outcome notes the error of a statement that query was sent by.
@@ -38,6 +44,7 @@ func (t *Transaction) ExecContext(ctx context.Context, query string, args ...any
 	if err != nil {
 		return nil, err
 	}
+	defer t.leave()
 	var res sql.Result
 	if stmt != nil {
 		res, err = stmt.ExecContext(ctx, args...)
@@ -70,6 +77,7 @@ func (t *Transaction) GetContext(ctx context.Context, dest any, query string, ar
 	if err != nil {
 		return err
 	}
+	defer t.leave()
 	if stmt != nil {
 		err = stmt.GetContext(ctx, dest, args...)
 	} else {
@@ -84,6 +92,7 @@ func (t *Transaction) SelectContext(ctx context.Context, dest any, query string,
 	if err != nil {
 		return err
 	}
+	defer t.leave()
 	if stmt != nil {
 		err = stmt.SelectContext(ctx, dest, args...)
 	} else {
@@ -110,6 +119,7 @@ func (t *Transaction) QueryxContext(ctx context.Context, query string, args ...a
 	if err != nil {
 		return nil, err
 	}
+	defer t.leave()
 	var rows *sqlx.Rows
 	if stmt != nil {
 		rows, err = stmt.QueryxContext(ctx, args...)
@@ -119,7 +129,7 @@ func (t *Transaction) QueryxContext(ctx context.Context, query string, args ...a
 	if err = t.outcome(query, err); err != nil {
 		return nil, err
 	}
-	t.handOut(rows.Err)
+	t.handOut(rows.Err, func() { _ = rows.Close() })
 	return rows, nil
 }
 
@@ -129,6 +139,7 @@ func (t *Transaction) QueryRowxContext(ctx context.Context, query string, args .
 	if err != nil {
 		return ErrRow(ctx, err)
 	}
+	defer t.leave()
 	var row *sqlx.Row
 	if stmt != nil {
 		row = stmt.QueryRowxContext(ctx, args...)
@@ -139,7 +150,7 @@ func (t *Transaction) QueryRowxContext(ctx context.Context, query string, args .
 		t.handOut(func() error { // Columns tells what Err does not: the error that closed the rows
 			_, err := row.Columns()
 			return err
-		})
+		}, func() { _ = row.Scan() }) // which closes it, having read nothing
 	}
 	return row
 }

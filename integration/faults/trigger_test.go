@@ -120,7 +120,7 @@ func TestACommitThatIsTerminatedFailsItsJobAlone(t *testing.T) {
 				return
 			case <-time.After(50 * time.Millisecond): // poll
 				_, _ = base.DB.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-					WHERE datname = current_database() AND wait_event = 'PgSleep' AND query LIKE 'COMMIT%'`)
+					WHERE datname = current_database() AND wait_event = 'PgSleep' AND query LIKE '%COMMIT%'`)
 			}
 		}
 	}()

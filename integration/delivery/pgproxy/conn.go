@@ -148,6 +148,9 @@ func (c *conn) executed(text string) *Rule {
 	}
 	rule := c.proxy.note(Statement{Text: text, Before: c.before})
 	c.before = append(c.before, text)
+	if strings.HasSuffix(text, "COMMIT AND CHAIN") {
+		c.before = []string{"BEGIN"} // as if it had been sent
+	}
 	return rule
 }
 

@@ -61,10 +61,10 @@ func Containing(texts ...string) Match {
 }
 
 // CommitAfter matches the COMMIT of transactions with a statement that contains
-// all the texts.
+// all the texts, whether or not it begins the next one.
 func CommitAfter(texts ...string) Match {
 	return func(s Statement) bool {
-		return strings.HasPrefix(s.Text, "COMMIT") && slices.ContainsFunc(s.Before, func(b string) bool {
+		return strings.Contains(s.Text, "COMMIT") && slices.ContainsFunc(s.Before, func(b string) bool {
 			return containsAll(b, texts)
 		})
 	}
