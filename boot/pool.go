@@ -11,6 +11,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+
+	"github.com/tidings-go/tidings/persistence"
 )
 
 // Pool is a connection pool whose database is named later: an app is assembled
@@ -37,10 +39,14 @@ func (p *Pool) open() *sql.DB {
 	return db
 }
 
-// Close closes the pool until Connect; again is no error.
+// Close closes the pool until Connect; again is no error, and neither is a
+// connection that was lost before.
 func (p *Pool) Close() error {
 	p.closed = true
-	return p.DB.Close()
+	if err := p.DB.Close(); err != nil && !persistence.IsConnectionError(err) {
+		return err
+	}
+	return nil
 }
 
 // Connect names the database, and opens a closed pool again; it opens no

@@ -30,6 +30,24 @@ func TestAPoolConnectsOnceItsDatabaseIsNamedAndOpensAgain(t *testing.T) {
 	}
 }
 
+// A process that stops behind its database says nothing of the connections that
+// went with it.
+func TestAPoolWhoseConnectionsWereLostCloses(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	p := boot.NewPool(1)
+	require.NoError(t, p.Connect(url))
+	var pid int
+	require.NoError(t, p.QueryRow(`SELECT pg_backend_pid()`).Scan(&pid))
+	side := boot.NewPool(1)
+	require.NoError(t, side.Connect(url))
+	defer side.Close()
+	var ended bool
+	require.NoError(t, side.Get(&ended, `SELECT pg_terminate_backend($1, 60000)`, pid))
+	require.True(t, ended)
+	require.NoError(t, p.Close())
+}
+
 func TestAURLKeepsWhatItSaysAndGetsTheRest(t *testing.T) {
 	t.Parallel()
 	settings := func(dsn string) url.Values {
