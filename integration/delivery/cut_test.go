@@ -25,7 +25,7 @@ var (
 	suspectStatement     = []string{"SET state = 'CLAIMED'", "AND c.suspect"}
 	markStatement        = []string{"SET started_at = clock_timestamp()"}
 	handBackStatement    = []string{"unnest($1::bigint[], $2::uuid[])", "attempts - 1"}
-	groupStatement       = []string{"SET state = 'COMPLETED', claim_token = NULL", "unnest($1::bigint[], $2::uuid[])"}
+	groupStatement       = []string{"SET state = 'COMPLETED', claim_token = NULL", "unnest($3::bigint[], $4::uuid[])"}
 	effectStatement      = []string{"INSERT INTO effect"}
 )
 
