@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/fx"
 
@@ -99,23 +100,14 @@ func measureShape[E any](ctx context.Context, s server, o options, fact E) ([]fl
 		return nil, err
 	}
 	defer db.Close()
-	var do usecase.Action[reportFact[E]]
-	u := setup{url: s.TCPURL(name), listen: s.TCPURL(name), workers: 8, publishOnly: true}
-	publisher, pool, err := startKernel(ctx, u, module, fx.Populate(&do))
+	u := setup{url: s.TCPURL(name), listen: s.TCPURL(name), workers: 8}
+	emitted, n, err := emitShape(ctx, s, u, module, fact, o.seconds)
 	if err != nil {
-		return nil, err
-	}
-	emitted, n, err := s.publish(o.seconds, func(int64) error { return do.Execute(ctx, reportFact[E]{fact}) })
-	if err != nil {
-		return nil, err
-	}
-	if err := stopKernel(ctx, publisher, pool); err != nil {
 		return nil, err
 	}
 	if err := execute(ctx, db, `VACUUM ANALYZE`, `CHECKPOINT`); err != nil {
 		return nil, err
 	}
-	u.publishOnly = false
 	node, pool, err := startKernel(ctx, u, module)
 	if err != nil {
 		return nil, err
@@ -129,4 +121,20 @@ func measureShape[E any](ctx context.Context, s server, o options, fact E) ([]fl
 	}
 	return []float64{emitted[0], read[0], emitted[1], read[1]}, s.verify(ctx, name, `SELECT (SELECT count(*) FROM tidings.delivery WHERE state = 'COMPLETED') = $1
 		AND (SELECT count(*) FROM "bench.shapes"."@event:Reported") = $1`, n)
+}
+
+// emitShape has publishers report the fact for a time. It returns the figures and
+// how often they did.
+func emitShape[E any](ctx context.Context, s server, u setup, module fx.Option, fact E, d time.Duration) ([]float64, int, error) {
+	u.publishOnly = true
+	var do usecase.Action[reportFact[E]]
+	publisher, pool, err := startKernel(ctx, u, module, fx.Populate(&do))
+	if err != nil {
+		return nil, 0, err
+	}
+	figures, n, err := s.publish(d, func(int64) error { return do.Execute(ctx, reportFact[E]{fact}) })
+	if err != nil {
+		return nil, 0, err
+	}
+	return figures, n, stopKernel(ctx, publisher, pool)
 }
