@@ -10,7 +10,7 @@ BENCHFLAGS ?=
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench bench-full postgres pgbouncer promtool build alone vet race gofumpt staticcheck
+.PHONY: help demo test lint bench bench-full postgres pgbouncer promtool spin model build alone vet race gofumpt staticcheck
 
 help: ## print the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -18,7 +18,7 @@ help: ## print the targets
 demo: postgres ## run the sample app's day against a real PostgreSQL
 	go run ./sampleapp demo
 
-test: postgres build alone lint race demo ## prove everything: build, lint, vet for each system, tests with the race detector, demo
+test: postgres build alone lint model race demo ## prove everything: build, lint, vet for each system, model of the protocol, tests with the race detector, demo
 
 lint: gofumpt vet staticcheck ## gofumpt, go vet for each system, staticcheck
 
@@ -36,6 +36,12 @@ pgbouncer: ## find pgbouncer, which tests run the kernel behind, or install it
 
 promtool: ## find promtool, which checks metrics and alerts, or install it
 	@.ci/promtool
+
+spin: ## find spin, which checks the model of the delivery protocol, or install it
+	@.ci/spin
+
+model: spin ## check the model of the delivery protocol, and that breaking it shows (docs/model)
+	@docs/model/check
 
 build: ## build every package of the workspace
 	go build work
