@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 // Every contender of every scenario does its work and measures something.
 func TestEveryScenarioRuns(t *testing.T) {
 	o, err := parse([]string{
-		"-full", "-rounds=1", "-seconds=100ms", "-drift=300ms", "-jobs=200", "-few=200", "-many=2000", "-most=3000", "-listeners=3", "-usecases=1",
+		"-full", "-rounds=1", "-seconds=100ms", "-drift=1s", "-jobs=200", "-few=200", "-many=20000", "-most=3000", "-listeners=3", "-usecases=1",
 	})
 	require.NoError(t, err)
 	o.durable = false

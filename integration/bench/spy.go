@@ -14,12 +14,7 @@ import (
 // first row of the answer, which comes when the claim has been made.
 type spy struct {
 	mu     sync.Mutex
-	claims []claim
-}
-
-type claim struct {
-	at   time.Time
-	took time.Duration
+	claims []time.Duration
 }
 
 // isClaim knows the claim of ready jobs by its text.
@@ -27,18 +22,18 @@ func isClaim(text string) bool {
 	return strings.Contains(text, "SET state = 'CLAIMED'") && strings.Contains(text, "LATERAL")
 }
 
-// seen returns the claims so far.
-func (y *spy) seen() []claim {
+// seen returns how long the claims so far took.
+func (y *spy) seen() []time.Duration {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return y.claims[:len(y.claims):len(y.claims)]
 }
 
 // milliseconds returns how long claims took.
-func milliseconds(claims []claim) []float64 {
+func milliseconds(claims []time.Duration) []float64 {
 	all := make([]float64, len(claims))
 	for i, c := range claims {
-		all[i] = c.took.Seconds() * 1000
+		all[i] = c.Seconds() * 1000
 	}
 	return all
 }
@@ -112,6 +107,6 @@ func (s spyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (dr
 	took := time.Since(begin)
 	s.spy.mu.Lock()
 	defer s.spy.mu.Unlock()
-	s.spy.claims = append(s.spy.claims, claim{begin, took})
+	s.spy.claims = append(s.spy.claims, took)
 	return rows, err
 }
