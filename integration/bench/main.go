@@ -110,8 +110,7 @@ func main() {
 		err = run(ctx, os.Args[1:])
 	}
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(2)
+	case errors.Is(err, flag.ErrHelp): // printed
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
