@@ -23,7 +23,7 @@ func (w *worker) processGroup(jobs []*job) {
 	defer func() {
 		if !returned { // Goexit: this goroutine ends; the jobs run alone on others
 			seen.ended(OutcomeUngrouped, errGoexit)
-			w.processSingly(jobs)
+			w.processSingly(jobs, len(seen))
 		}
 	}()
 	err := access.Protect(func() error { return w.attemptGroup(jobs, &seen) })
@@ -37,7 +37,7 @@ func (w *worker) processGroup(jobs []*job) {
 		}
 	default:
 		seen.ended(OutcomeUngrouped, err)
-		w.processSingly(jobs)
+		w.processSingly(jobs, len(seen))
 	}
 }
 
@@ -51,9 +51,15 @@ func (o observed) ended(outcome Outcome, err error) {
 }
 
 // processSingly runs jobs one after another, each alone and on a goroutine of its
-// own, which its listener may end; after a stop it hands them back.
-func (w *worker) processSingly(jobs []*job) {
-	for _, j := range jobs {
+// own, which its listener may end; after a stop it hands them back: unspent, unless
+// their listener had started in the group, as that of the first few had.
+func (w *worker) processSingly(jobs []*job, started int) {
+	for i, j := range jobs {
+		if w.working.Err() != nil && i >= started {
+			w.handBack([]*job{j}, 0)
+			w.observer.Unstarted(j.lane.identity(), OutcomeHandedBack)
+			continue
+		}
 		if w.working.Err() != nil {
 			w.observer.Unstarted(j.lane.identity(), w.handBackStarted(j, errStopping))
 			continue

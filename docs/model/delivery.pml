@@ -186,7 +186,7 @@ inline commit(j) {
 	unlock(j)
 }
 
-/* Two known limits: README.md explains them. */
+/* A known limit: README.md explains it. */
 #ifdef STRICT
 #define tolerated(j) false
 #else
@@ -449,14 +449,15 @@ end:
 		fi
 	}
 	/* One fails: all is rolled back, and each runs alone in the same attempt, or is
-	 * handed back at a stop. */
+	 * handed back at a stop: unspent, unless its listener had its turn. */
 	:: atomic {
 		step at(n, 0) == GROUP ->
 		rollback(n, 0);
 		rollback(n, 1);
 		if
 		:: step at(n, 0) = STARTING; step at(n, 1) = STARTING
-		:: step at(n, 0) = STOPPING; step at(n, 1) = STOPPING
+		:: step at(n, 0) = (begun[0] -> STOPPING : RETURNING);
+			step at(n, 1) = (begun[1] -> STOPPING : RETURNING)
 		fi
 	}
 #endif

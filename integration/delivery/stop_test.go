@@ -152,6 +152,33 @@ func TestAStopWithoutDatabaseEnds(t *testing.T) {
 	base.Judge(plan.Spec())
 }
 
+// A stop interrupts a group: a job whose turn had not come is handed back as one
+// that was never started, however often that happens.
+func TestAStopSpendsNothingOfAGroupsUnstartedJobs(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	plan := lab.Plan{
+		Listeners: []lab.Listener{{Name: "A", Run: g.run, Group: 4, MaxAttempts: 1, First: time.Hour}},
+		Delivery:  delivery.Config{Workers: 1, Grace: time.Millisecond, MaxHandBacks: 100},
+	}
+	base := lab.NewBase(t, plan)
+	publisher(t, base, plan).Put(t, 1, "gate", "", "", "", "")
+	node := lab.Start(t, base.URL, plan)
+	for n := 1; n <= 3; n++ {
+		<-g.running
+		require.Greater(t, base.Int(`SELECT count(*) - (SELECT count(*) FROM (SELECT id FROM tidings.delivery FOR NO KEY UPDATE SKIP LOCKED) free)
+			FROM tidings.delivery`), 1, "jobs run in a group")
+		require.NoError(t, <-stopping(node, time.Minute))
+		require.Equal(t, 5, base.Int(`SELECT count(*) FROM tidings.delivery WHERE state = 'READY' AND attempts = 0`), base.Describe())
+		require.Equal(t, n, base.Int(`SELECT sum(hand_backs) FROM tidings.delivery`), base.Describe())
+		require.NoError(t, node.App.Start(t.Context()))
+	}
+	<-g.running
+	close(g.open)
+	base.AwaitSettled()
+	base.Judge(plan.Spec())
+}
+
 // A hand-back whose connection is lost gives back once, or leaves it to the
 // lease.
 func TestALostHandBackGivesBackOnce(t *testing.T) {
