@@ -24,12 +24,12 @@ import (
 // its value goes first.
 var clockReaders = map[string]string{
 	"delivery/backlog.go exact":     "the pace of a metric",
+	"delivery/buffers.go start":     "a pause between two claims",
 	"delivery/claim.go claim":       "a pause between two claims",
 	"delivery/claim.go take":        "how long a job waited, for a metric",
 	"delivery/claim.go claimFailed": "when to try again",
 	"delivery/claimer.go claimer":   "when to renew, and readiness",
 	"delivery/claimer.go tick":      "when to poll and to renew",
-	"delivery/claimer.go start":     "a pause between two claims",
 	"delivery/claimer.go wait":      "a pause between two claims",
 	"delivery/engine.go Start":      "readiness",
 	"delivery/engine.go grace":      "what is left of a deadline",

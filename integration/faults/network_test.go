@@ -56,7 +56,7 @@ func TestABlackHoleInsideAListenerIsLeftByItsLimit(t *testing.T) {
 			publisher := lab.Start(t, base.URL, pub)
 			publisher.Put(t, 1, order)
 			gone.Expect(1, "start A 1 1")
-			base.Await(`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name LIKE 'tidings/%' AND xact_start IS NOT NULL
+			base.Await(`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS NOT NULL
 				AND (state = 'idle in transaction' AND query LIKE 'INSERT INTO effect%' OR wait_event = 'PgSleep'))`)
 			end := way.Swallow()
 			tame := plan
