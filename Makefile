@@ -7,10 +7,11 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 # depends on files of other modules, on child processes and on the PostgreSQL.
 TESTFLAGS ?= -count=1
 BENCHFLAGS ?=
+SOAKFLAGS ?=
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench bench-full postgres pgbouncer promtool spin model build alone vet race gofumpt staticcheck
+.PHONY: help demo test lint bench bench-full soak postgres pgbouncer promtool spin model build alone vet race gofumpt staticcheck
 
 help: ## print the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -27,6 +28,15 @@ bench: postgres ## measure beside the floor and River, in ten minutes (BENCHFLAG
 
 bench-full: postgres ## measure everything: an hour, and 10 GB of disk
 	go run ./integration/bench -full $(BENCHFLAGS)
+
+# How long the kinds of integration/faults are in a soak. -test.parallel: more at
+# once would only wait for the two cores; the limits of listeners would not.
+SOAK = -test.timeout 4h -test.parallel 3 -faults.kills 1000 -faults.together 1 -faults.crashes 25 -faults.rounds 100 \
+	-faults.failing 10000 -faults.backlog 1000000 -faults.drain 200000 -faults.snapshot 3m
+
+soak: postgres ## put the delivery under fire for half an hour, see docs/reliability.md (SOAKFLAGS="-faults.seed=N" repeats a run)
+	go test -tags soak -c -o bin/faults.test ./integration/faults
+	cd integration/faults && ../../bin/faults.test $(SOAK) $(SOAKFLAGS)
 
 postgres: ## find PostgreSQL's server programs, or install them
 	@.ci/postgres
