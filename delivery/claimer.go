@@ -144,7 +144,6 @@ func (c *claimer) wait() {
 
 // drain hands back what was not started and waits for what runs.
 func (c *claimer) drain() {
-	c.buffers.close()
 	c.handBackBuffers()
 	c.handBackLost()
 	c.busyWorkers.Wait()

@@ -224,6 +224,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 	}
 	if r.claiming.Err() == nil {
 		r.stopClaim()
+		r.buffers.close()
 		go r.end()
 	}
 	grace := time.NewTimer(e.grace(ctx))

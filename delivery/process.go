@@ -70,7 +70,11 @@ func (r *run) conclude(j *job, err error) Outcome {
 		r.tell(slog.LevelWarn, "job was lost before its listener started", j.lane.identity(), slog.Int64("job", j.id))
 		return OutcomeFenced
 	case errors.Is(err, errNotMet):
-		r.handBack([]*job{j}, claimRetry)
+		wait := claimRetry
+		if r.working.Err() != nil { // the stop came first: another node may run it now
+			wait = 0
+		}
+		r.handBack([]*job{j}, wait)
 		return OutcomeHandedBack
 	case errors.Is(err, errStopping):
 		return r.handBackStarted(j, err)
