@@ -20,12 +20,7 @@ func TestAMaintainerWhoseSessionIsEndedLeavesNoSecondOne(t *testing.T) {
 	const key = 4711
 	plan := one()
 	base := lab.NewBase(t, plan)
-	pub := publisher(t, base.URL, plan)
-	killed := lab.StartChild(t, base.URL, plan)
-	pub.Put(t, 1, "block", "", "")
-	killed.Expect(1, "blocked A 1")
-	base.Await(`SELECT count(*) = 3 FROM tidings.delivery WHERE state = 'CLAIMED'`)
-	killed.Kill()
+	holding(t, base, plan).Kill()
 	base.Exec(`CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN NEW; END $$;
 		CREATE TRIGGER hold BEFORE UPDATE ON tidings.delivery FOR EACH ROW
 		WHEN (OLD.state = 'CLAIMED' AND NEW.failure = 'LEASE') EXECUTE FUNCTION hold()`)

@@ -50,11 +50,7 @@ func TestAStoppingProcessLeavesItsUnstartedJobsToAnother(t *testing.T) {
 	plan.Listeners[0].TimeLimit = time.Minute
 	plan.Delivery.Lease = time.Hour
 	base := lab.NewBase(t, plan)
-	pub := publisher(t, base.URL, plan)
-	stopping := lab.StartChild(t, base.URL, plan)
-	pub.Put(t, 1, "block", "", "")
-	stopping.Expect(1, "blocked A 1")
-	base.Await(`SELECT count(*) = 3 FROM tidings.delivery WHERE state = 'CLAIMED'`)
+	stopping := holding(t, base, plan)
 	stopping.Terminate()
 	other := lab.StartChild(t, base.URL, plan)
 	base.Await(`SELECT count(*) = 2 FROM effect WHERE pid = $1`, other.PID())

@@ -45,6 +45,17 @@ func publisher(t *testing.T, url string, p lab.Plan) *lab.Node {
 	return lab.Start(t, url, p)
 }
 
+// holding publishes a job that blocks and two behind it, and then starts a process
+// that runs the first and holds the others.
+func holding(t *testing.T, base *lab.Base, plan lab.Plan) *process.Child {
+	t.Helper()
+	publisher(t, base.URL, plan).Put(t, 1, "block", "", "")
+	holder := lab.StartChild(t, base.URL, plan)
+	holder.Expect(1, "blocked A 1")
+	base.Await(`SELECT count(*) = 3 FROM tidings.delivery WHERE state = 'CLAIMED'`)
+	return holder
+}
+
 // The kernel's statements, by what only they contain.
 var (
 	claimStatement  = []string{"SET state = 'CLAIMED'", "NOT c.suspect"}
