@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -11,13 +10,12 @@ import (
 // for a claim that is under way.
 type buffers struct {
 	workers int
-	busy    atomic.Int32  // workers that run a listener
 	stirred chan struct{} // there may be room, or a free worker
 
 	mu       sync.Mutex
 	lanes    []*lane
 	turn     int // round-robin over the lanes
-	running  int
+	running  int // workers that run a listener
 	finished int // jobs ended in this poll interval
 	closed   bool
 
@@ -26,6 +24,9 @@ type buffers struct {
 }
 
 func newBuffers(workers int, lanes []*lane) *buffers {
+	for i, l := range lanes {
+		l.place = i
+	}
 	return &buffers{workers: workers, lanes: lanes, stirred: make(chan struct{}, 1)}
 }
 
@@ -69,12 +70,12 @@ func (b *buffers) next(ended []*job) []*job {
 
 // start takes jobs, round-robin over the listeners that have slots left.
 func (b *buffers) start() []*job {
-	defer func() { b.busy.Store(int32(b.running)) }()
-	l := b.turnOf(nil)
+	l := b.upNext(nil)
 	if l == nil {
 		signal(b.stirred)
 		return nil
 	}
+	b.turn = l.place + 1
 	jobs := l.pop()
 	b.running++
 	l.running++
@@ -87,9 +88,9 @@ func (b *buffers) start() []*job {
 	return jobs
 }
 
-// turnOf moves to the next listener that has a job and a slot for it; a slot of
+// upNext returns the next listener that has a job and a slot for it; a slot of
 // leaving counts as free.
-func (b *buffers) turnOf(leaving *lane) *lane {
+func (b *buffers) upNext(leaving *lane) *lane {
 	if b.closed {
 		return nil
 	}
@@ -100,9 +101,6 @@ func (b *buffers) turnOf(leaving *lane) *lane {
 			running--
 		}
 		if len(l.buffer) > 0 && running < l.slots {
-			if leaving == nil {
-				b.turn = (b.turn + n + 1) % len(b.lanes)
-			}
 			return l
 		}
 	}
@@ -114,13 +112,17 @@ func (b *buffers) turnOf(leaving *lane) *lane {
 func (b *buffers) more(l *lane) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.turnOf(l) != nil
+	return b.upNext(l) != nil
 }
 
 // all returns the buffered jobs.
-func (b *buffers) all() (jobs []*job) {
+func (b *buffers) all() []*job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.buffered()
+}
+
+func (b *buffers) buffered() (jobs []*job) {
 	for _, l := range b.lanes {
 		jobs = append(jobs, l.buffer...)
 	}
@@ -128,11 +130,11 @@ func (b *buffers) all() (jobs []*job) {
 }
 
 // empty takes the buffered jobs out.
-func (b *buffers) empty() (jobs []*job) {
+func (b *buffers) empty() []*job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	jobs := b.buffered()
 	for _, l := range b.lanes {
-		jobs = append(jobs, l.buffer...)
 		l.buffer = nil
 	}
 	return jobs
@@ -180,6 +182,13 @@ func (b *buffers) suspects() (one bool, held time.Time, free bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.suspect != nil, b.held, b.running < b.workers
+}
+
+// busy returns how many workers run a listener.
+func (b *buffers) busy() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.running
 }
 
 // close has workers take nothing more.

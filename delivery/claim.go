@@ -60,7 +60,8 @@ func (c *claimer) claimSuspect() bool {
 		c.claimFailed(err)
 		return false
 	}
-	c.suspect = c.accept(jobs) > 0
+	c.accept(jobs)
+	c.suspect = len(jobs) > 0
 	return c.suspect
 }
 
@@ -84,7 +85,8 @@ func (c *claimer) claimReady() bool {
 		l.more = got[l] >= limits[i]
 		l.active = l.more
 	}
-	return c.accept(jobs) > 0
+	c.accept(jobs)
+	return len(jobs) > 0
 }
 
 func (c *claimer) listeners(lanes []*lane) string {
@@ -140,10 +142,8 @@ func (c *claimer) claimFailed(err error) {
 }
 
 // accept loads the events of claimed jobs and puts the jobs into the buffers. A
-// job that cannot be started is disposed of here, without tying up a worker. It
-// returns how many jobs were claimed.
-func (c *claimer) accept(jobs []*job) int {
-	claimed := len(jobs)
+// job that cannot be started is disposed of here, without tying up a worker.
+func (c *claimer) accept(jobs []*job) {
 	byType := map[*events.Type][]*job{}
 	for _, j := range jobs {
 		if j.attempt > j.lane.policy.MaxAttempts {
@@ -156,7 +156,6 @@ func (c *claimer) accept(jobs []*job) int {
 		c.load(typ, list)
 	}
 	c.buffers.put(slices.DeleteFunc(jobs, func(j *job) bool { return j.event.Event == nil }))
-	return claimed
 }
 
 var (

@@ -55,18 +55,17 @@ func (o observed) ended(outcome Outcome, err error) {
 // their listener had started in the group, as that of the first few had.
 func (w *worker) processSingly(jobs []*job, started int) {
 	for i, j := range jobs {
-		if w.working.Err() != nil && i >= started {
+		switch {
+		case w.working.Err() == nil:
+			var alone sync.WaitGroup
+			alone.Go(func() { w.process(j) })
+			alone.Wait()
+		case i < started:
+			w.observer.Unstarted(j.lane.identity(), w.handBackStarted(j, errStopping))
+		default:
 			w.handBack([]*job{j}, 0)
 			w.observer.Unstarted(j.lane.identity(), OutcomeHandedBack)
-			continue
 		}
-		if w.working.Err() != nil {
-			w.observer.Unstarted(j.lane.identity(), w.handBackStarted(j, errStopping))
-			continue
-		}
-		var alone sync.WaitGroup
-		alone.Go(func() { w.process(j) })
-		alone.Wait()
 	}
 }
 

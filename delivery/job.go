@@ -38,14 +38,16 @@ type lane struct {
 	millis  string        // limit, in milliseconds
 	appName string
 	slots   int
+	place   int // in the round of the listeners
 
 	// Guarded by the buffers' lock.
 	buffer  []*job
 	running int
 	low     int // with so few jobs left the claimer looks for more
 
-	// The claimer's alone. active says that the last claim found jobs: an idle listener is asked for
-	// one job at a time, so that the busy ones share the batch.
+	// The claimer's alone. active says that the last claim found jobs: an idle
+	// listener is asked for one job at a time, so that the busy ones share the
+	// batch.
 	active bool
 	more   bool // there may be ready jobs
 }

@@ -88,5 +88,5 @@ func (e *Engine) Workers() (busy, all int) {
 	if r == nil {
 		return 0, 0
 	}
-	return int(r.buffers.busy.Load()), e.config.Workers
+	return r.buffers.busy(), e.config.Workers
 }

@@ -51,11 +51,17 @@ func (c spyConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, ok := conn.(wholeConn)
+	all, err := whole[wholeConn](conn)
+	return spyConn{all, c.spy}, err
+}
+
+// whole returns v as T, which is all that database/sql may ask of it.
+func whole[T any](v any) (T, error) {
+	all, ok := v.(T)
 	if !ok {
-		return nil, fmt.Errorf("%T lacks a method of a modern driver", conn)
+		return all, fmt.Errorf("%T lacks a method of a modern driver", v)
 	}
-	return spyConn{whole, c.spy}, nil
+	return all, nil
 }
 
 // wholeConn is all that database/sql asks of a connection.
@@ -82,11 +88,8 @@ func (c spyConn) PrepareContext(ctx context.Context, text string) (driver.Stmt, 
 	if err != nil || !isClaim(text) {
 		return stmt, err
 	}
-	whole, ok := stmt.(wholeStmt)
-	if !ok {
-		return nil, fmt.Errorf("%T lacks a method of a modern driver", stmt)
-	}
-	return spyStmt{whole, c.spy}, nil
+	all, err := whole[wholeStmt](stmt)
+	return spyStmt{all, c.spy}, err
 }
 
 type wholeStmt interface {
