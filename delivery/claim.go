@@ -3,6 +3,7 @@ package delivery
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -97,24 +98,18 @@ func (c *claimer) listeners(lanes []*lane) string {
 func (c *claimer) take(s *persistence.Statement, args ...any) ([]*job, error) {
 	token := uuid.New()
 	var jobs []*job
-	err := unguarded(c.own, func(ctx context.Context, t *persistence.Transaction) error {
-		rows, err := s.Query(ctx, t, slices.Concat(c.limits(), []any{token.String(), c.node.String()}, args)...)
-		if err != nil {
-			return err
+	args = slices.Concat(c.limits(), []any{token.String(), c.node.String()}, args)
+	err := c.own.alone(s, args, func(rows *sql.Rows) error {
+		j := &job{token: token, claimedAt: time.Now()}
+		var listener int32
+		var late float64
+		var settings string
+		if err := rows.Scan(&j.id, &j.eventID, &listener, &j.replay, &j.run, &j.attempt, &j.suspect, &j.createdAt, &late, &settings); err != nil {
+			return fmt.Errorf("read claimed job: %w", err)
 		}
-		defer rows.Close()
-		for rows.Next() {
-			j := &job{token: token, claimedAt: time.Now()}
-			var listener int32
-			var late float64
-			var settings string
-			if err := rows.Scan(&j.id, &j.eventID, &listener, &j.replay, &j.run, &j.attempt, &j.suspect, &j.createdAt, &late, &settings); err != nil {
-				return fmt.Errorf("read claimed job: %w", err)
-			}
-			j.lane, j.late = c.byID[listener], max(0, seconds(late))
-			jobs = append(jobs, j)
-		}
-		return rows.Err()
+		j.lane, j.late = c.byID[listener], max(0, seconds(late))
+		jobs = append(jobs, j)
+		return nil
 	})
 	if errors.Is(err, persistence.ErrUnknownOutcome) {
 		c.lost = append(c.lost, token)
@@ -170,8 +165,8 @@ func (c *claimer) load(typ *events.Type, jobs []*job) {
 		numbers[i] = j.eventID
 	}
 	var found map[uuid.UUID]events.Stored
-	err := c.short(func(ctx context.Context, t *persistence.Transaction) (err error) {
-		found, err = c.bus.Load(ctx, t, typ, numbers)
+	err := c.own.read(func(ctx context.Context, q persistence.Querier) (err error) {
+		found, err = c.bus.Load(ctx, q, typ, numbers)
 		return err
 	})
 	if err != nil && interrupted(err) {

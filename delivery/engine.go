@@ -51,7 +51,7 @@ type run struct {
 	*Engine
 	node  uuid.UUID
 	model string
-	own   required // for heartbeat and claims: a connection that the node keeps, where the pool has one to spare
+	own   connection // for heartbeat and claims
 
 	registered atomic.Int64 // when, in nanoseconds
 	claimed    atomic.Int64 // when the claimer last did its work, in nanoseconds
@@ -138,7 +138,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		return fmt.Errorf("start delivery: %w", err)
 	}
 	if err := r.register(ctx); err != nil {
-		r.giveBack()
+		r.own.Close()
 		return fmt.Errorf("start delivery: %w", err)
 	}
 	r.claimed.Store(time.Now().UnixNano())
@@ -152,22 +152,6 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.logger.InfoContext(ctx, "delivery started", slog.String("node", e.config.NodeName), slog.Int("listeners", len(subs)),
 		slog.Int("workers", e.config.Workers))
 	return nil
-}
-
-// ownConnection returns what heartbeat and claims run on: a connection of the
-// node's own, or the pool where that has the least that a node needs.
-func (e *Engine) ownConnection() required {
-	if most := e.db.Pool().Stats().MaxOpenConnections; most > 0 && most <= e.config.Connections() {
-		return e.db
-	}
-	return e.db.Reserve()
-}
-
-// giveBack gives the node's own connection back to the pool.
-func (r *run) giveBack() {
-	if own, ok := r.own.(*persistence.Reserved); ok {
-		own.Close()
-	}
 }
 
 func (e *Engine) newRun(subs []*events.Subscriber) (*run, error) {
@@ -252,7 +236,7 @@ func (r *run) end() {
 	r.loops.Wait()
 	r.deregister()
 	r.flush(true)
-	r.giveBack()
+	r.own.Close()
 	r.stopWork(errStopping)
 }
 

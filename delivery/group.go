@@ -119,20 +119,12 @@ func (r *run) deliverInGroup(ctx context.Context, t *persistence.Transaction, j 
 func (r *run) acknowledgeGroup(ctx context.Context, t *persistence.Transaction, jobs []*job) error {
 	l := jobs[0].lane
 	numbers, tokens := ids(jobs)
-	rows, err := r.q.acknowledgeGroup.Query(ctx, t, l.millis, l.appName, numbers, tokens)
+	n, err := r.q.acknowledgeGroup.Exec(ctx, t, l.millis, l.appName, numbers, tokens)
 	if err != nil {
 		return fmt.Errorf("acknowledge: %w", err)
 	}
-	defer rows.Close()
-	n := 0
-	for rows.Next() {
-		n++
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("acknowledge: %w", err)
-	}
-	if n != len(jobs) {
-		return fmt.Errorf("%w: %d of %d", errFenced, len(jobs)-n, len(jobs))
+	if lost := len(jobs) - int(n); lost != 0 {
+		return fmt.Errorf("%w: %d of %d", errFenced, lost, len(jobs))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -131,16 +130,14 @@ func (r *run) deliver(ctx context.Context, t *persistence.Transaction, j *job) e
 
 // acknowledge is the first statement: fence, lock and limits in one.
 func (r *run) acknowledge(ctx context.Context, t *persistence.Transaction, j *job) error {
-	var settings string
-	err := r.q.acknowledge.QueryOne(ctx, t, []any{j.lane.millis, j.lane.appName, j.id, j.token.String()}, &settings)
-	if errors.Is(err, sql.ErrNoRows) {
-		return errFenced
-	}
-	if err != nil && interrupted(err) {
+	n, err := r.q.acknowledge.Exec(ctx, t, j.lane.millis, j.lane.appName, j.id, j.token.String())
+	switch {
+	case err != nil && interrupted(err):
 		return fmt.Errorf("%w: acknowledge: %w", errNotMet, err)
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("acknowledge: %w", err)
+	case n != 1:
+		return errFenced
 	}
 	return nil
 }

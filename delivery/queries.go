@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/tidings-go/tidings/persistence"
 	"github.com/tidings-go/tidings/persistence/schema"
@@ -87,9 +88,9 @@ SET state = 'COMPLETED', claim_token = NULL, lease_expires_at = NULL, completed_
 WHERE id = $3 AND claim_token = $4::uuid
 RETURNING ` + limitsSQL
 
-// acknowledgeGroupSQL acknowledges several jobs of one listener: it locks them in
-// the order of their ids, without waiting, and answers with those that are still
-// this node's. $1 and $2 as in limitsSQL, $3 jobs, $4 their tokens.
+// acknowledgeGroupSQL acknowledges those of several jobs of one listener that are
+// still this node's; it locks them in the order of their ids, without waiting.
+// $1 and $2 as in limitsSQL, $3 jobs, $4 their tokens.
 const acknowledgeGroupSQL = `UPDATE %[1]s.delivery
 SET state = 'COMPLETED', claim_token = NULL, lease_expires_at = NULL, completed_at = clock_timestamp()
 WHERE id = ANY (ARRAY(
@@ -98,7 +99,7 @@ WHERE id = ANY (ARRAY(
 	ORDER BY d.id
 	FOR NO KEY UPDATE OF d SKIP LOCKED
 ))
-RETURNING id, ` + limitsSQL
+RETURNING (SELECT ` + limitsSQL + `)`
 
 // refreshGroupSQL is refreshSQL for a group. $1 jobs.
 const refreshGroupSQL = `UPDATE %[1]s.delivery SET completed_at = clock_timestamp() WHERE id = ANY ($1::bigint[])`
@@ -202,6 +203,9 @@ ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), listeners = excluded
 
 const deregisterSQL = `DELETE FROM %[1]s.node WHERE id = $1::uuid`
 
+// settingsSQL is limitsSQL for a whole session.
+var settingsSQL = strings.ReplaceAll(guardSQL, ", true)", ", false)")
+
 // differSQL says whether a live node with another model has one of the
 // listeners. $1 model, $2 listeners.
 const differSQL = `SELECT EXISTS (
@@ -212,7 +216,7 @@ type queries struct {
 	claim, claimSuspect, suspects, acknowledge, refresh, mark, fail, acknowledgeGroup, refreshGroup *persistence.Statement
 	handBack, handBackToken, handBackStarted, renew                                                 *persistence.Statement
 	recover, expired, promote, due, terminate, lock, forgetNodes                                    *persistence.Statement
-	register, deregister, differ, guard                                                             *persistence.Statement
+	register, deregister, differ, guard, settings                                                   *persistence.Statement
 }
 
 func newQueries(db *persistence.Database, framework string) queries {
@@ -227,7 +231,7 @@ func newQueries(db *persistence.Database, framework string) queries {
 		renew: s(renewSQL), recover: s(recoverSQL), expired: s(expiredSQL), promote: s(promoteSQL), due: s(dueSQL),
 		terminate: db.Statement(terminateSQL), lock: db.Statement(lockSQL), forgetNodes: s(forgetNodesSQL),
 		register: s(registerSQL), deregister: s(deregisterSQL), differ: s(differSQL),
-		guard: db.Statement(guardSQL),
+		guard: db.Statement(guardSQL), settings: db.Statement(settingsSQL),
 	}
 }
 

@@ -20,11 +20,6 @@ func (e *Engine) short(f func(context.Context, *persistence.Transaction) error) 
 	return e.guarded(e.db, f)
 }
 
-// required is what runs transactions: the database, or a reserved connection.
-type required interface {
-	Required(context.Context, persistence.TxOptions, func(context.Context, *persistence.Transaction) error) error
-}
-
 func (e *Engine) guarded(on required, f func(context.Context, *persistence.Transaction) error) error {
 	return unguarded(on, func(ctx context.Context, t *persistence.Transaction) error {
 		if err := e.guard(ctx, t); err != nil {
@@ -41,16 +36,10 @@ func unguarded(on required, f func(context.Context, *persistence.Transaction) er
 	return on.Required(ctx, persistence.TxOptions{}, f)
 }
 
-// short is that of the engine on the node's own connection: the claimer waits for
-// no other user of the pool.
-func (c *claimer) short(f func(context.Context, *persistence.Transaction) error) error {
-	return c.guarded(c.own, f)
-}
-
 // guard has the server end the transaction of a process that is paused in it.
 func (e *Engine) guard(ctx context.Context, t *persistence.Transaction) error {
-	var settings string
-	return e.q.guard.QueryOne(ctx, t, e.limits(), &settings)
+	_, err := e.q.guard.Exec(ctx, t, e.limits()...)
+	return err
 }
 
 // limits are the arguments of limitsSQL for the kernel's own short transactions.

@@ -164,13 +164,13 @@ func (b *Bus) Operation(t *Type) access.Operation {
 	}
 }
 
-// Load reads the events of one type with these identities in t; an identity
+// Load reads the events of one type with these identities on q; an identity
 // without a row is missing from the result, an event that cannot be rebuilt has
 // its Err set.
-func (b *Bus) Load(ctx context.Context, t *persistence.Transaction, typ *Type, ids []uuid.UUID) (map[uuid.UUID]Stored, error) {
+func (b *Bus) Load(ctx context.Context, q persistence.Querier, typ *Type, ids []uuid.UUID) (map[uuid.UUID]Stored, error) {
 	c, ok := b.types[typ.decl.Input]
 	if !ok {
 		return nil, fmt.Errorf("%v: %w", typ.decl.Input, errNotDeclared)
 	}
-	return c.store.read(ctx, t, ids)
+	return c.store.read(ctx, q, ids)
 }

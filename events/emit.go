@@ -33,7 +33,7 @@ func (b *Bus) emit(ctx context.Context, e *emission) error {
 	}
 	if c.stores() {
 		r.trace = b.traceOf(ctx)
-		fresh, err := c.store.put(ctx, t, r, fact, c.id, c.listeners)
+		fresh, err := c.store.put(ctx, t, r, fact, c.id, c.listeners, len(c.sync) > 0)
 		if err != nil {
 			return err
 		}

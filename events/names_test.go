@@ -61,7 +61,7 @@ func proveNames(ctx context.Context, t *testing.T, db *persistence.Database, tx 
 	rows, err := s.plan.Encode(sent)
 	require.NoError(t, err)
 	r := &row{id: uuid.New(), correlation: "c"}
-	fresh, err := s.put(ctx, tx, r, rows, 1, "{7}")
+	fresh, err := s.put(ctx, tx, r, rows, 1, "{7}", false)
 	require.NoError(t, err)
 	require.True(t, fresh)
 	found, err := s.read(ctx, tx, []uuid.UUID{r.id})

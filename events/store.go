@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,8 +57,9 @@ type row struct {
 }
 
 // put stores an event with jobs for the listeners. It returns false where the
-// identity is already taken.
-func (s *store) put(ctx context.Context, t *persistence.Transaction, r *row, fact *mapping.Rows, typeID int32, listeners string) (bool, error) {
+// identity is already taken. Dated: the row is to have its occurrence time
+// afterwards.
+func (s *store) put(ctx context.Context, t *persistence.Transaction, r *row, fact *mapping.Rows, typeID int32, listeners string, dated bool) (bool, error) {
 	var occurred, causation, trace any
 	nanos := 0
 	if r.occurredAt != nil {
@@ -72,18 +74,32 @@ func (s *store) put(ctx context.Context, t *persistence.Transaction, r *row, fac
 		trace = r.trace
 	}
 	args := append([]any{r.id.String(), occurred, nanos, r.correlation, causation, trace, typeID, listeners}, fact.Root()...)
-	var stored sql.NullTime
-	if err := s.insert.QueryOne(ctx, t, args, &stored); err != nil {
+	fresh, err := s.insertRow(ctx, t, r, dated, args)
+	if err != nil || !fresh {
 		return false, err
 	}
-	if !stored.Valid {
+	return true, s.putParts(ctx, t, r.id, fact)
+}
+
+// insertRow runs the insert. Rows that are read cost a goroutine or two of
+// database/sql and the driver, so the answer is read only where the database sets
+// a time that is asked for.
+func (s *store) insertRow(ctx context.Context, t *persistence.Transaction, r *row, dated bool, args []any) (bool, error) {
+	if !dated || r.occurredAt != nil {
+		n, err := s.insert.Exec(ctx, t, args...)
+		return n == 1, err
+	}
+	var stored time.Time
+	err := s.insert.QueryOne(ctx, t, args, &stored)
+	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	if r.occurredAt == nil {
-		at := stored.Time.UTC()
-		r.occurredAt = &at
+	if err != nil {
+		return false, err
 	}
-	return true, s.putParts(ctx, t, r.id, fact)
+	at := stored.UTC()
+	r.occurredAt = &at
+	return true, nil
 }
 
 // putParts stores the elements of lists, sets and maps. The event's row stands
@@ -118,8 +134,8 @@ type Stored struct {
 
 // read returns the stored events with these identities; an identity without a
 // row is missing from the result.
-func (s *store) read(ctx context.Context, t *persistence.Transaction, ids []uuid.UUID) (map[uuid.UUID]Stored, error) {
-	all, err := s.query(ctx, t, s.load, uuidArray(ids))
+func (s *store) read(ctx context.Context, q persistence.Querier, ids []uuid.UUID) (map[uuid.UUID]Stored, error) {
+	all, err := s.query(ctx, q, s.load, uuidArray(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -132,13 +148,13 @@ func (s *store) read(ctx context.Context, t *persistence.Transaction, ids []uuid
 
 // query reads events with one statement, and with one more for each table of
 // lists, sets and maps that they have rows in.
-func (s *store) query(ctx context.Context, t *persistence.Transaction, statement *persistence.Statement, args ...any) ([]Stored, error) {
-	all, records, err := s.queryOwn(ctx, t, statement, args)
+func (s *store) query(ctx context.Context, q persistence.Querier, statement *persistence.Statement, args ...any) ([]Stored, error) {
+	all, records, err := s.queryOwn(ctx, q, statement, args)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", s.typ.decl.Identity, err)
 	}
 	for i := 1; i < len(s.parts); i++ {
-		if err := s.queryPart(ctx, t, i, records); err != nil {
+		if err := s.queryPart(ctx, q, i, records); err != nil {
 			return nil, fmt.Errorf("read %s, %s: %w", s.typ.decl.Identity, s.plan.Tables()[i].Path, err)
 		}
 	}
@@ -152,8 +168,8 @@ func (s *store) query(ctx context.Context, t *persistence.Transaction, statement
 }
 
 // queryOwn reads the events' own rows, in the order of the answer.
-func (s *store) queryOwn(ctx context.Context, t *persistence.Transaction, statement *persistence.Statement, args []any) ([]Stored, map[uuid.UUID]*mapping.Record, error) {
-	rows, err := statement.Query(ctx, t, args...)
+func (s *store) queryOwn(ctx context.Context, q persistence.Querier, statement *persistence.Statement, args []any) ([]Stored, map[uuid.UUID]*mapping.Record, error) {
+	rows, err := statement.Query(ctx, q, args...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -179,7 +195,7 @@ func (s *store) queryOwn(ctx context.Context, t *persistence.Transaction, statem
 }
 
 // queryPart reads the rows of one table for all records that have some there.
-func (s *store) queryPart(ctx context.Context, t *persistence.Transaction, part int, records map[uuid.UUID]*mapping.Record) error {
+func (s *store) queryPart(ctx context.Context, q persistence.Querier, part int, records map[uuid.UUID]*mapping.Record) error {
 	var ids []uuid.UUID
 	for id, record := range records {
 		if record.Expects(part) {
@@ -189,7 +205,7 @@ func (s *store) queryPart(ctx context.Context, t *persistence.Transaction, part 
 	if len(ids) == 0 {
 		return nil
 	}
-	rows, err := s.parts[part].load.Query(ctx, t, uuidArray(ids))
+	rows, err := s.parts[part].load.Query(ctx, q, uuidArray(ids))
 	if err != nil {
 		return err
 	}

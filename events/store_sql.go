@@ -13,8 +13,9 @@ import (
 const ownParams = 8
 
 // insertSQL stores an event and its jobs in one statement (a second statement
-// costs 9 % of emit, measured). It answers with the occurrence time of the stored
-// event, or NULL where the identity was already taken: then nothing is stored.
+// costs 9 % of emit, measured). It answers with one row, the occurrence time of the
+// stored event, or with none where the identity was already taken: then nothing is
+// stored.
 // ON CONFLICT waits for a racing publisher of the same identity to end. The jobs
 // get their numbers in the order of the listeners' identities.
 func insertSQL(framework string, table schema.Table, fact []schema.Column) string {
@@ -42,7 +43,7 @@ func insertSQL(framework string, table schema.Table, fact []schema.Column) strin
 	INSERT INTO %s (event_type_id, event_id, listener_id)
 	SELECT $7::integer, event."id", listener FROM event CROSS JOIN unnest($8::integer[]) AS listener
 )
-SELECT (SELECT "@occurredAt" FROM event)`,
+SELECT "@occurredAt" FROM event`,
 		schema.Qualified(table.Schema, table.Name), quoted(names), strings.Join(values, ", "),
 		schema.Qualified(framework, "delivery"))
 }

@@ -104,11 +104,17 @@ func (h *hotStatements) prepare() {
 	}
 }
 
-// stale drops the statement of text after an error that says it is out of date:
-// a changed table (cached plan must not change result type), or a session that
-// no longer knows it.
+// isStale says whether err means that a prepared statement is out of date: a
+// changed table (cached plan must not change result type), or a session that no
+// longer knows it.
+func isStale(err error) bool {
+	state := SQLState(err)
+	return state == "0A000" || state == "26000"
+}
+
+// stale drops the statement of text after an error that says it is out of date.
 func (h *hotStatements) stale(text string, err error) {
-	if state := SQLState(err); state != "0A000" && state != "26000" {
+	if !isStale(err) {
 		return
 	}
 	h.mu.Lock()

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -17,6 +18,8 @@ type Reserved struct {
 	db   *Database
 	turn chan struct{} // holds one while a transaction runs
 	conn *sqlx.Conn    // nil: to be taken from the pool
+
+	session *Session // nil: the connection is not one
 }
 
 // Reserve returns a reserved connection. It is taken from the pool when the first
@@ -28,12 +31,21 @@ func (db *Database) Reserve() *Reserved {
 // Required is Database.Required on the reserved connection, but for a transaction
 // that ctx carries: it opens one of its own.
 func (r *Reserved) Required(ctx context.Context, o TxOptions, f func(context.Context, *Transaction) error) error {
+	return r.inTurn(ctx, func() error { return r.transact(ctx, o, f) })
+}
+
+// inTurn runs f while nothing else uses the connection.
+func (r *Reserved) inTurn(ctx context.Context, f func() error) error {
 	select {
 	case r.turn <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("open transaction: wait for the reserved connection: %w", ctx.Err())
 	}
 	defer func() { <-r.turn }()
+	return f()
+}
+
+func (r *Reserved) transact(ctx context.Context, o TxOptions, f func(context.Context, *Transaction) error) error {
 	t, err := r.begin(ctx, o)
 	if err != nil {
 		return err
@@ -70,18 +82,27 @@ func (r *Reserved) begin(ctx context.Context, o TxOptions) (*Transaction, error)
 // a server that is silent.
 func (r *Reserved) drop() {
 	if conn := r.conn; conn != nil {
-		r.conn = nil
-		go func() { _ = conn.Close() }()
+		go giveBack(conn, r.session != nil)
+		r.conn, r.session = nil, nil
 	}
 }
 
-// Close gives the connection back to the pool, after a transaction under way. A
-// later transaction takes one anew.
+// giveBack gives a connection back to the pool, or ends it: the settings of a
+// session are not for others.
+func giveBack(conn *sqlx.Conn, end bool) {
+	if end {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	_ = conn.Close()
+}
+
+// Close gives the connection back to the pool, or ends it if it was a session, after
+// what is under way. What comes later takes one anew.
 func (r *Reserved) Close() {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()
 	if r.conn != nil {
-		_ = r.conn.Close()
-		r.conn = nil
+		giveBack(r.conn, r.session != nil)
+		r.conn, r.session = nil, nil
 	}
 }

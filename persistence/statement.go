@@ -57,9 +57,13 @@ func (db *Database) CloseStatements() {
 	}
 }
 
-// Query runs the statement in t. The caller closes the rows; t learns of an
-// error of theirs by itself.
-func (s *Statement) Query(ctx context.Context, t *Transaction, args ...any) (*sql.Rows, error) {
+// Query runs the statement on q. The caller closes the rows; a transaction learns
+// of an error of theirs by itself.
+func (s *Statement) Query(ctx context.Context, q Querier, args ...any) (*sql.Rows, error) {
+	return q.query(ctx, s, args)
+}
+
+func (t *Transaction) query(ctx context.Context, s *Statement, args []any) (*sql.Rows, error) {
 	if err := t.enter(); err != nil {
 		return nil, err
 	}

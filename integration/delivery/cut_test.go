@@ -49,7 +49,6 @@ func TestALostConnectionRepeatsNothing(t *testing.T) {
 		kill      bool // have a process killed before, so that there is something to recover
 	}{
 		"claim":                   {statement: claimStatement},
-		"COMMIT of a claim":       {statement: claimStatement, commit: true},
 		"load":                    {statement: loadStatement},
 		"acknowledge":             {statement: acknowledgeStatement},
 		"fail":                    {statement: failStatement},
@@ -59,7 +58,6 @@ func TestALostConnectionRepeatsNothing(t *testing.T) {
 		"recover":                 {statement: recoverStatement, kill: true},
 		"COMMIT of a recovery":    {statement: recoverStatement, commit: true, kill: true},
 		"claim a suspect":         {statement: suspectStatement, kill: true},
-		"COMMIT of a suspect":     {statement: suspectStatement, commit: true, kill: true},
 		"mark":                    {statement: markStatement, kill: true},
 		"COMMIT of a mark":        {statement: markStatement, commit: true, kill: true},
 		"COMMIT of an effect":     {statement: effectStatement, commit: true},

@@ -40,6 +40,7 @@ var statements = []struct {
 	{"register", []string{"INSERT INTO", "ON CONFLICT (id) DO UPDATE SET seen_at"}},
 	{"deregister", []string{"DELETE FROM", "WHERE id = $1::uuid"}},
 	{"notify", []string{"pg_notify"}},
+	{"settings", []string{"SELECT set_config('statement_timeout'", "application_name", ", false)"}},
 	{"guard", []string{"SELECT set_config('statement_timeout'", "application_name"}},
 }
 
@@ -56,15 +57,11 @@ func name(text string) string {
 // path is the place of a statement in its transaction: the names of the
 // statements up to it.
 func path(s pgproxy.Statement) string {
-	own := name(s.Text)
-	if own == "notify" { // no transaction around it
-		return own
-	}
 	var b strings.Builder
 	for _, before := range s.Before {
 		b.WriteString(name(before) + " > ")
 	}
-	return b.String() + own
+	return b.String() + name(s.Text)
 }
 
 // kinds are the kinds of transaction that the sweep must visit, and the
@@ -74,7 +71,7 @@ var kinds = map[string]string{
 	"promote": "promote", "hand back": "hand back", unknownClaim: "hand back unknown claim",
 	"hand back at a stop": "hand back started", "renew": "renew", "register": "register", "deregister": "deregister",
 	"look for suspects": "look for suspects", "claim a suspect": "claim suspect", "mark a start": "mark",
-	"terminate backends": "terminate", "forget nodes": "forget nodes",
+	"terminate backends": "terminate", "forget nodes": "forget nodes", "begin a session": "settings",
 }
 
 const unknownClaim = "hand back an unknown claim"

@@ -147,9 +147,13 @@ func (c *conn) executed(text string) *Rule {
 		c.before = nil
 	}
 	rule := c.proxy.note(Statement{Text: text, Before: c.before})
-	c.before = append(c.before, text)
-	if strings.HasSuffix(text, "COMMIT AND CHAIN") {
+	switch {
+	case strings.HasSuffix(text, "COMMIT AND CHAIN"):
 		c.before = []string{"BEGIN"} // as if it had been sent
+	case strings.HasPrefix(text, "COMMIT"), strings.HasPrefix(text, "ROLLBACK"):
+		c.before = nil
+	case c.before != nil || strings.HasPrefix(text, "BEGIN"):
+		c.before = append(c.before, text)
 	}
 	return rule
 }
