@@ -66,28 +66,66 @@ func (c *claimer) claimSuspect() bool {
 	return c.suspect
 }
 
-// claimReady claims for all listeners that may have ready jobs and have room.
+// claimReady claims for all listeners that may have ready jobs and have room. It
+// says whether it is worth while to claim again at once.
 func (c *claimer) claimReady() bool {
 	lanes, limits := c.buffers.room(c.ended, c.config.Batch)
 	if len(lanes) == 0 {
 		return false
 	}
+	begun := time.Now()
+	for _, l := range lanes {
+		if !begun.Before(l.whole) {
+			l.from = time.Time{}
+		}
+	}
 	jobs, err := c.take(c.q.claim, c.listeners(lanes), array(limits, strconv.Itoa),
-		array(lanes, func(l *lane) string { return micros(l.lease) }))
+		array(lanes, func(l *lane) string { return micros(l.lease) }), array(lanes, (*lane).since))
 	if err != nil {
 		c.claimFailed(err)
 		return false
 	}
-	got := map[*lane]int{}
+	took := time.Since(begun)
+	got, last := map[*lane]int{}, map[*lane]time.Time{}
 	for _, j := range jobs {
 		got[j.lane]++
+		last[j.lane] = j.createdAt // jobs are in this order
 	}
+	again := len(jobs) > 0
 	for i, l := range lanes {
-		l.more = got[l] >= limits[i]
-		l.active = l.more
+		full := got[l] >= limits[i]
+		switch {
+		case l.from.IsZero():
+			l.whole = time.Now().Add(max(wholeClaim, wholeShare*took))
+			l.more = full
+		case !full: // the older ones were left out
+			again = true
+		}
+		l.active = full
+		if l.from = last[l]; !full {
+			l.from = time.Time{}
+		}
 	}
 	c.accept(jobs)
-	return len(jobs) > 0
+	return again
+}
+
+// How long claims may begin where the last one ended, while there is a backlog: a
+// job that is older than what was claimed and appears behind its back waits as long
+// at most. Its publisher was slow to commit, or another node handed it back or
+// promoted it; what this node does is looked for at once. The share keeps claims
+// that begin at the oldest job to a twentieth of the time, however long they take.
+const (
+	wholeClaim = 100 * time.Millisecond
+	wholeShare = 20
+)
+
+// since is where a claim begins, for SQL.
+func (l *lane) since() string {
+	if l.from.IsZero() {
+		return "-infinity"
+	}
+	return l.from.UTC().Format("2006-01-02T15:04:05.000000Z")
 }
 
 func (c *claimer) listeners(lanes []*lane) string {
@@ -129,7 +167,7 @@ func (c *claimer) claimFailed(err error) {
 	c.failing = true
 	c.complain("jobs not claimed", err)
 	for _, l := range c.lanes {
-		l.more = false
+		l.more, l.from = false, time.Time{}
 	}
 	if soon := time.Now().Add(claimRetry); soon.Before(c.nextPoll) {
 		c.nextPoll = soon

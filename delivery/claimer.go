@@ -69,11 +69,12 @@ func (c *claimer) tick() {
 	c.handBackLost()
 }
 
-// look has the next claim ask for every listener and for suspects.
+// look has the next claim ask for every listener, from the oldest job on, and for
+// suspects.
 func (c *claimer) look() {
 	c.mayFind = true
 	for _, l := range c.lanes {
-		l.more = true
+		l.more, l.from = true, time.Time{}
 	}
 }
 
@@ -152,6 +153,9 @@ func (c *claimer) drain() {
 // handBackBuffers gives all unstarted jobs back unspent.
 func (c *claimer) handBackBuffers() {
 	c.handBack(c.buffers.empty(), 0)
+	for _, l := range c.lanes {
+		l.from = time.Time{}
+	}
 }
 
 // renew renews the leases of buffered jobs.

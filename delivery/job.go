@@ -50,6 +50,10 @@ type lane struct {
 	// batch.
 	active bool
 	more   bool // there may be ready jobs
+	// from is where the next claim begins: at the creation time of the newest job of
+	// the last one, if that was full. Zero: at the oldest job. Without more it is zero.
+	from  time.Time
+	whole time.Time // when a claim is to begin at the oldest job again
 }
 
 func newLane(s *events.Subscriber, c Config, slots int) *lane {

@@ -80,7 +80,7 @@ func TestHotStatementsUseTheirIndexes(t *testing.T) {
 		args  []string
 		index string
 	}{
-		"claim":          {claimSQL, []string{`'10000'`, `'x'`, someToken, someNode, `'{1,2}'`, `'{50,50}'`, `'{60000000,60000000}'`}, "delivery_ready"},
+		"claim":          {claimSQL, []string{`'10000'`, `'x'`, someToken, someNode, `'{1,2}'`, `'{50,50}'`, `'{60000000,60000000}'`, `'{-infinity,2026-01-02T03:04:05.000006Z}'`}, "delivery_ready"},
 		"claim suspect":  {claimSuspectSQL, []string{`'10000'`, `'x'`, someToken, someNode, `'{1,2}'`, `'{60000000,60000000}'`}, "delivery_suspect"},
 		"suspects":       {suspectsSQL, []string{`'{1,2}'`}, "delivery_suspect"},
 		"acknowledge":    {acknowledgeSQL, []string{`'1000'`, `'x'`, `7`, someToken}, "delivery_pkey"},

@@ -27,7 +27,12 @@ const limitsSQL = `set_config('statement_timeout', $1::text, true) || set_config
 // claimSQL takes the oldest ready jobs of each listener, up to its limit.
 // $1 and $2 as in limitsSQL, which is run where a job was taken, once, and saves a
 // claim that round trip; $3 token, $4 node, $5 listeners, $6 limits, $7 leases in
-// microseconds.
+// microseconds, $8 creation times to begin at.
+//
+// It begins where the last claim ended: from the oldest job on, it would first pass
+// by what was claimed since the last vacuum, each a dead entry of the index (after
+// 60 s and 650,000 jobs 4 ms more; after 240,000 under an old snapshot, which has it
+// look at the dead rows too, 20 ms).
 //
 // Candidates are locked FOR NO KEY UPDATE (FOR UPDATE would also skip rows that
 // an uncommitted foreign key refers to) in an ARRAY sub-select, which keeps the
@@ -42,10 +47,10 @@ SET state = 'CLAIMED', claim_token = $3::uuid, claimed_by = $4::uuid, attempts =
 	lease_expires_at = clock_timestamp() + ($7::bigint[])[array_position($5::integer[], listener_id)] * interval '1 microsecond'
 WHERE id = ANY (ARRAY(
 	SELECT job.id
-	FROM unnest($5::integer[], $6::bigint[]) AS want(listener_id, n)
+	FROM unnest($5::integer[], $6::bigint[], $8::timestamptz[]) AS want(listener_id, n, since)
 	CROSS JOIN LATERAL (
 		SELECT c.id FROM %[1]s.delivery c
-		WHERE c.state = 'READY' AND NOT c.suspect AND c.listener_id = want.listener_id
+		WHERE c.state = 'READY' AND NOT c.suspect AND c.listener_id = want.listener_id AND c.created_at >= want.since
 		ORDER BY c.created_at, c.id
 		LIMIT want.n
 		FOR NO KEY UPDATE SKIP LOCKED

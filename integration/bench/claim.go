@@ -58,7 +58,7 @@ func claimScenario(s server, o options) scenario {
 // for, and with a snapshot that keeps it from removing any.
 func driftScenario(s server, o options) scenario {
 	c := scenario{
-		name: "drift", about: "The first and the last sixth of the claims, as in *claim*, of " + o.drift.String() + " of sustained work, " + number(float64(o.many)) + " READY jobs at first.",
+		name: "drift", about: "The first and the last sixth of the claims, as in *claim*, of " + o.drift.String() + " of sustained work, " + number(2*float64(o.many)) + " READY jobs at first.",
 		columns: []string{"last / first", "p50 ms first", "p50 ms last", "p95 ms first", "p95 ms last", "jobs"}, rounds: 1,
 	}
 	c.add("drift", func(ctx context.Context) ([]float64, error) { return s.drift(ctx, o, false) })
@@ -67,7 +67,7 @@ func driftScenario(s server, o options) scenario {
 }
 
 func (s server) drift(ctx context.Context, o options, held bool) ([]float64, error) {
-	b := backlog{database: "drift", listeners: 1, ready: o.many}
+	b := backlog{database: "drift", listeners: 1, ready: 2 * o.many}
 	if err := s.drop(ctx, b.database); err != nil { // the dead rows of another run
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (s server) drift(ctx context.Context, o options, held bool) ([]float64, err
 		if begin.IsZero() { // the node has started
 			begin = time.Now()
 		}
-		if int(node.delivered.Load()) > o.many*9/10 {
+		if int(node.delivered.Load()) > b.ready*9/10 {
 			return false, errors.New("the backlog is too small for the time")
 		}
 		return time.Since(begin) >= o.drift, nil
