@@ -74,6 +74,7 @@ func readMessage(r io.Reader, typed bool) (m message, err error) {
 func (c *conn) fromClient() {
 	defer c.proxy.forget(c)
 	defer c.over()
+	var raw []byte // read and not yet handed on
 	for typed := false; ; typed = true {
 		m, err := readMessage(c.client, typed)
 		if err != nil {
@@ -93,12 +94,17 @@ func (c *conn) fromClient() {
 				c.mu.Unlock()
 			}
 		}
-		if !c.proxy.travel(len(m.raw)) {
+		raw = append(raw, m.raw...)
+		if m.kind == 'P' || m.kind == 'B' || m.kind == 'D' {
+			continue // with what executes it, as drivers send it: in between, no time-out of the server's runs
+		}
+		if !c.proxy.travel(len(raw)) {
 			return
 		}
-		if _, err := c.server.Write(m.raw); err != nil {
+		if _, err := c.server.Write(raw); err != nil {
 			return
 		}
+		raw = raw[:0]
 		// A simple query is whole by itself, an executed one with its Sync.
 		if c.flight != nil && (m.kind == 'Q' || m.kind == 'S') {
 			rule := c.flight
