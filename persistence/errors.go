@@ -101,7 +101,7 @@ func IsConnectionError(err error) bool {
 	if err == nil {
 		return false
 	}
-	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+	if isUnsent(err) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
 		return true
 	}
@@ -110,6 +110,13 @@ func IsConnectionError(err error) bool {
 		return true
 	}
 	return SQLState(err) != "" && !isNonFatal(err)
+}
+
+// isUnsent says whether err is the driver's word that it sent nothing: pgx has it of
+// a connection that it knows to be closed ("conn closed", an error of no other kind).
+func isUnsent(err error) bool {
+	var u interface{ SafeToRetry() bool }
+	return errors.As(err, &u) && u.SafeToRetry()
 }
 
 // poisons says whether a transaction in which a statement returned err can no

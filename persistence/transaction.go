@@ -252,8 +252,8 @@ func (t *Transaction) commit(alone bool) error {
 }
 
 // commitError tells known failures from unknown outcomes: known is a non-fatal
-// error of the server, and the server's word that the transaction was already
-// aborted.
+// error of the server, the server's word that the transaction was already aborted,
+// and the driver's that it never sent COMMIT.
 func commitError(err error) error {
 	switch {
 	case err == nil:
@@ -262,7 +262,7 @@ func commitError(err error) error {
 		strings.Contains(err.Error(), "unexpected command tag ROLLBACK"),          // lib/pq
 		strings.Contains(err.Error(), "commit unexpectedly resulted in rollback"): // pgx.ErrTxCommitRollback
 		return because(ErrAborted, err)
-	case isNonFatal(err):
+	case isNonFatal(err), isUnsent(err):
 		return fmt.Errorf("commit: %w", err)
 	default:
 		return because(ErrUnknownOutcome, err)
