@@ -144,11 +144,12 @@ func (db *Database) run(ctx context.Context, t *Transaction, f func(context.Cont
 }
 
 // Begin opens a transaction on a connection of its own. Waiting for the
-// connection ends with ctx; after that a cancelled ctx ends the statements that
-// it is passed to, but never rolls back underneath running code: the transaction
-// lives until Commit or Rollback.
+// connection, and for the answer to BEGIN, ends with ctx; after that a cancelled ctx
+// ends the statements that it is passed to, but never rolls back underneath running
+// code: the transaction lives until Commit or Rollback.
 func (db *Database) Begin(ctx context.Context, o TxOptions) (*Transaction, error) {
-	for attempt := 1; ; attempt++ {
+	more := -1 // how many stale connections may follow; negative: not known yet
+	for {
 		conn, err := db.pool.Connx(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("open transaction: get connection: %w", err)
@@ -157,24 +158,51 @@ func (db *Database) Begin(ctx context.Context, o TxOptions) (*Transaction, error
 		if err == nil {
 			return t, nil
 		}
-		_ = conn.Close()
 		// BEGIN has no effect that could be repeated, so a connection that went
 		// stale in the pool (a restarted server leaves a pool of them) is
-		// replaced; each such connection is discarded, so this ends.
-		if !IsConnectionError(err) || attempt > maxStale || ctx.Err() != nil {
+		// replaced: by the idle ones, which may be as stale, and then by a new one.
+		// One that is new and fails too is no stale one: behind a pooler whose
+		// server is down every one of them opens, and none begins.
+		if more < 0 {
+			more = db.pool.Stats().Idle + 1
+		}
+		if !IsConnectionError(err) || more == 0 || ctx.Err() != nil {
 			return nil, fmt.Errorf("open transaction: %w", err)
 		}
+		more--
 	}
 }
 
+// beginOn opens a transaction on conn; after an error it gives conn back. lib/pq
+// waits for the answer whatever ctx says, and it can be long in coming: a silent
+// network, a pooler without a free connection. So the answer is left to a goroutine,
+// which ends with it.
 func (db *Database) beginOn(ctx context.Context, conn *sqlx.Conn, o TxOptions) (*Transaction, error) {
-	tx, err := conn.BeginTxx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: o.ReadOnly, Isolation: o.Isolation})
-	if err != nil {
-		return nil, err
+	type begun struct {
+		tx  *sqlx.Tx
+		err error
 	}
-	return &Transaction{db: db, link: &link{conn: conn, tx: tx}, opts: o}, nil
+	answer := make(chan begun, 1)
+	go func() {
+		tx, err := conn.BeginTxx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: o.ReadOnly, Isolation: o.Isolation})
+		if err != nil {
+			_ = conn.Close()
+		}
+		answer <- begun{tx, err}
+	}()
+	select {
+	case b := <-answer:
+		if b.err != nil {
+			return nil, b.err
+		}
+		return &Transaction{db: db, link: &link{conn: conn, tx: b.tx}, opts: o}, nil
+	case <-ctx.Done():
+		go func() {
+			if b := <-answer; b.err == nil {
+				_ = b.tx.Rollback()
+				_ = conn.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
 }
-
-// maxStale bounds how many stale connections one Begin discards: more than a
-// pool of usual size holds.
-const maxStale = 256

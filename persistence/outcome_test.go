@@ -251,6 +251,52 @@ func TestAfterAllPooledConnectionsWentStaleTheNextTransactionWorks(t *testing.T)
 	require.Equal(t, size+1, b.items())
 }
 
+// As behind a pooler whose server is down: connections open, and nothing begins.
+func TestConnectionsThatOpenAndDoNotBeginAreTriedNoMoreThanTwice(t *testing.T) {
+	t.Parallel()
+	b, p := newProxied(t, "BEGIN")
+	b.Pool().SetMaxOpenConns(10)
+	p.do(cutBefore)
+	_, err := b.Begin(t.Context(), TxOptions{})
+	require.True(t, IsConnectionError(err), "%v", err)
+	require.LessOrEqual(t, p.accepted(), 2)
+	p.do(pass)
+	b.idle()
+}
+
+func TestTheWaitForTheAnswerToBeginEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	nothing := func(context.Context, *Transaction) error { return nil }
+	for name, required := range map[string]func(b bench) func(context.Context) error{
+		"on a connection of its own": func(b bench) func(context.Context) error {
+			return func(ctx context.Context) error { return b.Required(ctx, TxOptions{}, nothing) }
+		},
+		"on a reserved connection": func(b bench) func(context.Context) error {
+			r := b.Reserve()
+			b.t.Cleanup(r.Close)
+			require.NoError(b.t, r.Required(b.t.Context(), TxOptions{}, nothing))
+			return func(ctx context.Context) error { return r.Required(ctx, TxOptions{}, nothing) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, p := newProxied(t, "BEGIN")
+			run := required(b)
+			p.do(swallow)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-p.answered
+				cancel()
+			}()
+			require.ErrorIs(t, run(ctx), context.Canceled)
+			p.do(pass)
+			p.cut() // then the driver gives the connection up
+			b.idle()
+			require.NoError(t, run(t.Context()))
+		})
+	}
+}
+
 func TestAServerThatCrashesInTheMiddleOfATransactionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	server, err := pgserver.Start(t.Context(), pgserver.Config{})

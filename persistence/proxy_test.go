@@ -41,6 +41,7 @@ type proxy struct {
 	sessions sync.WaitGroup
 	mu       sync.Mutex
 	open     []net.Conn
+	taken    int // how many sessions there were
 }
 
 // newProxy returns a proxy and the URL of the database through it.
@@ -77,6 +78,13 @@ func (p *proxy) cut() {
 	p.open = nil
 }
 
+// accepted is how many sessions there were.
+func (p *proxy) accepted() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken
+}
+
 func (p *proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
@@ -90,6 +98,7 @@ func (p *proxy) accept() {
 		}
 		p.mu.Lock()
 		p.open = append(p.open, client, server)
+		p.taken++
 		p.mu.Unlock()
 		s := &proxied{proxy: p, client: client, server: server}
 		p.sessions.Go(s.up)

@@ -65,7 +65,7 @@ func (r *Reserved) begin(ctx context.Context, o TxOptions) (*Transaction, error)
 			t.kept = true
 			return t, nil
 		}
-		r.drop()
+		r.conn = nil
 		if !IsConnectionError(err) || ctx.Err() != nil {
 			return nil, fmt.Errorf("open transaction: %w", err)
 		}
