@@ -154,7 +154,7 @@ func (db *Database) Begin(ctx context.Context, o TxOptions) (*Transaction, error
 		if err != nil {
 			return nil, fmt.Errorf("open transaction: get connection: %w", err)
 		}
-		t, err := db.beginOn(ctx, conn, o)
+		t, err := db.beginOn(ctx, conn, o, false)
 		if err == nil {
 			return t, nil
 		}
@@ -173,11 +173,11 @@ func (db *Database) Begin(ctx context.Context, o TxOptions) (*Transaction, error
 	}
 }
 
-// beginOn opens a transaction on conn; after an error it gives conn back. lib/pq
-// waits for the answer whatever ctx says, and it can be long in coming: a silent
+// beginOn opens a transaction on conn; after an error it gives conn back, or ends it.
+// lib/pq waits for the answer whatever ctx says, and it can be long in coming: a silent
 // network, a pooler without a free connection. So the answer is left to a goroutine,
 // which ends with it.
-func (db *Database) beginOn(ctx context.Context, conn *sqlx.Conn, o TxOptions) (*Transaction, error) {
+func (db *Database) beginOn(ctx context.Context, conn *sqlx.Conn, o TxOptions, end bool) (*Transaction, error) {
 	type begun struct {
 		tx  *sqlx.Tx
 		err error
@@ -186,7 +186,7 @@ func (db *Database) beginOn(ctx context.Context, conn *sqlx.Conn, o TxOptions) (
 	go func() {
 		tx, err := conn.BeginTxx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: o.ReadOnly, Isolation: o.Isolation})
 		if err != nil {
-			_ = conn.Close()
+			giveBack(conn, end)
 		}
 		answer <- begun{tx, err}
 	}()
@@ -200,7 +200,7 @@ func (db *Database) beginOn(ctx context.Context, conn *sqlx.Conn, o TxOptions) (
 		go func() {
 			if b := <-answer; b.err == nil {
 				_ = b.tx.Rollback()
-				_ = conn.Close()
+				giveBack(conn, end)
 			}
 		}()
 		return nil, ctx.Err()

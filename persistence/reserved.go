@@ -60,12 +60,12 @@ func (r *Reserved) transact(ctx context.Context, o TxOptions, f func(context.Con
 // begin opens a transaction; a connection that went stale is replaced.
 func (r *Reserved) begin(ctx context.Context, o TxOptions) (*Transaction, error) {
 	if r.conn != nil {
-		t, err := r.db.beginOn(ctx, r.conn, o)
+		t, err := r.db.beginOn(ctx, r.conn, o, r.session != nil)
 		if err == nil {
 			t.kept = true
 			return t, nil
 		}
-		r.conn = nil
+		r.conn, r.session = nil, nil
 		if !IsConnectionError(err) || ctx.Err() != nil {
 			return nil, fmt.Errorf("open transaction: %w", err)
 		}

@@ -57,11 +57,21 @@ func TestASessionHasItsSettingsAndKeepsThemFromOthers(t *testing.T) {
 	require.Equal(t, "a session", name)
 	require.NoError(t, alone(whoSQL, who(&next)))
 	require.Equal(t, first, next)
+	others := func() string {
+		require.NoError(t, b.Required(t.Context(), TxOptions{}, func(ctx context.Context, tx *Transaction) error {
+			return tx.GetContext(ctx, &name, `SELECT current_setting('application_name')`)
+		}))
+		return name
+	}
 	r.Close()
-	require.NoError(t, b.Required(t.Context(), TxOptions{}, func(ctx context.Context, tx *Transaction) error {
-		return tx.GetContext(ctx, &name, `SELECT current_setting('application_name')`)
-	}))
-	require.NotEqual(t, "a session", name)
+	require.NotEqual(t, "a session", others())
+
+	require.NoError(t, alone(whoSQL, who(&first)))
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, r.transact(over, TxOptions{}, insert(1)), "it gives up BEGIN, or what comes after it")
+	r.Close()
+	require.NotEqual(t, "a session", others())
 }
 
 func TestALostStatementOfASessionIsUnknownAndTheSessionReplaced(t *testing.T) {
