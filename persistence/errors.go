@@ -101,7 +101,7 @@ func IsConnectionError(err error) bool {
 	if err == nil {
 		return false
 	}
-	if isUnsent(err) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+	if isClosed(err) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
 		return true
 	}
@@ -112,9 +112,10 @@ func IsConnectionError(err error) bool {
 	return SQLState(err) != "" && !isNonFatal(err)
 }
 
-// isUnsent says whether err is the driver's word that it sent nothing: pgx has it of
-// a connection that it knows to be closed ("conn closed", an error of no other kind).
-func isUnsent(err error) bool {
+// isClosed says whether err is pgx's word that the connection is closed ("conn
+// closed", an error of no other kind). It calls it safe to retry, which is not to be
+// believed: a COMMIT that was sent and whose answer was lost ends with it too.
+func isClosed(err error) bool {
 	var u interface{ SafeToRetry() bool }
 	return errors.As(err, &u) && u.SafeToRetry()
 }

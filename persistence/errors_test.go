@@ -19,25 +19,25 @@ func serverError(code, severity string) error {
 	return fmt.Errorf("wrapped: %w", &pq.Error{Code: pqerror.Code(code), Severity: severity, Message: "x"})
 }
 
-// unsent is the shape of what pgx returns for a connection that is closed.
-type unsent bool
+// closed is the shape of what pgx returns for a connection that is closed.
+type closed bool
 
-func (u unsent) Error() string     { return "conn closed" }
-func (u unsent) SafeToRetry() bool { return bool(u) }
+func (c closed) Error() string     { return "conn closed" }
+func (c closed) SafeToRetry() bool { return bool(c) }
 
-func TestOnlyTheWordOfServerOrDriverMakesAFailedCommitKnown(t *testing.T) {
+func TestOnlyTheServersWordMakesAFailedCommitKnown(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, commitError(nil))
 	for _, err := range []error{
 		serverError("40001", "ERROR"), serverError("23503", "ERROR"), serverError("57014", "ERROR"), serverError("53100", "ERROR"),
-		pq.ErrInFailedTransaction, errors.New("pq: unexpected command tag ROLLBACK"), fmt.Errorf("x: %w", unsent(true)),
+		pq.ErrInFailedTransaction, errors.New("pq: unexpected command tag ROLLBACK"),
 	} {
 		require.NotErrorIs(t, commitError(err), ErrUnknownOutcome, "%v", err)
 		require.ErrorIs(t, commitError(err), err)
 	}
 	for _, err := range []error{
 		driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, &net.OpError{Op: "read", Err: io.EOF}, sql.ErrConnDone,
-		serverError("57P01", "FATAL"), serverError("XX000", "PANIC"), unsent(false), errors.New("anything else"),
+		serverError("57P01", "FATAL"), serverError("XX000", "PANIC"), closed(true), closed(false), errors.New("anything else"),
 	} {
 		require.ErrorIs(t, commitError(err), ErrUnknownOutcome, "%v", err)
 		require.ErrorIs(t, commitError(err), err)
@@ -62,7 +62,7 @@ func TestErrorsAreSortedByWhatTheyMeanForTheTransaction(t *testing.T) {
 		{serverError("57P01", "FATAL"), false, true, true},
 		{serverError("25P03", "FATAL"), false, true, true},
 		{driver.ErrBadConn, false, true, true},
-		{fmt.Errorf("x: %w", unsent(true)), false, true, true},
+		{fmt.Errorf("x: %w", closed(true)), false, true, true},
 		{io.EOF, false, true, true},
 		{fmt.Errorf("x: %w", &net.OpError{Op: "dial", Err: io.EOF}), false, true, true},
 	} {

@@ -262,7 +262,7 @@ func commitError(err error) error {
 		strings.Contains(err.Error(), "unexpected command tag ROLLBACK"),          // lib/pq
 		strings.Contains(err.Error(), "commit unexpectedly resulted in rollback"): // pgx.ErrTxCommitRollback
 		return because(ErrAborted, err)
-	case isNonFatal(err), isUnsent(err):
+	case isNonFatal(err):
 		return fmt.Errorf("commit: %w", err)
 	default:
 		return because(ErrUnknownOutcome, err)
