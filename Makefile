@@ -73,9 +73,12 @@ vet: ## go vet for Linux, macOS and Windows
 # after another, since what another package takes of the machine is their time.
 ALONE = github.com/tidings-go/tidings/integration/(delivery|faults|nodes)$$
 
+# The suite of the delivery runs once more for each other way to reach PostgreSQL.
 race: postgres pgbouncer promtool ## all tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) $$(go list work | grep -vE '$(ALONE)')
 	CGO_ENABLED=1 go test -race -timeout 30m -p 1 $(TESTFLAGS) $$(go list work | grep -E '$(ALONE)')
+	TIDINGS_LAB_WAY=pgx CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) ./integration/delivery
+	TIDINGS_LAB_WAY=pgbouncer CGO_ENABLED=1 go test -race -timeout 30m $(TESTFLAGS) ./integration/delivery
 
 gofumpt: bin/gofumpt
 	@files="$$(bin/gofumpt -l .)" || exit; \

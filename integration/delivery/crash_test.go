@@ -92,23 +92,23 @@ func TestAStaleWorkerNeverStartsItsListener(t *testing.T) {
 func TestTheRunningJobOfAPausedProcessIsRecovered(t *testing.T) {
 	t.Parallel()
 	plan := single()
-	server, tcp := lab.NewServer(t, plan, pgserver.Config{})
-	pub := publisher(t, tcp, plan)
-	for i, url := range []string{server.TCPURL("postgres"), server.URL("postgres")} {
+	server, base := lab.NewServer(t, plan, pgserver.Config{})
+	pub := publisher(t, base, plan)
+	for i, url := range []string{base.Way(server.TCPURL("postgres")), base.URL} {
 		seq := int64(10*i + 1)
 		paused := lab.StartChild(t, url, plan)
 		pub.Put(t, seq, "block")
 		paused.Expect(1, fmt.Sprintf("blocked A %d", seq))
 		paused.Pause()
 		other := lab.StartChild(t, url, tame(plan))
-		tcp.AwaitSettled()
-		require.Equal(t, 1, tcp.Int(`SELECT count(*) FROM effect WHERE pid = $1`, other.PID()))
+		base.AwaitSettled()
+		require.Equal(t, 1, base.Int(`SELECT count(*) FROM effect WHERE pid = $1`, other.PID()))
 		paused.Resume()
 		other.Kill()
 		pub.Put(t, seq+1, "")
 		paused.Expect(1, fmt.Sprintf("start A %d", seq+1))
-		tcp.AwaitSettled()
-		tcp.Judge(plan.Spec())
+		base.AwaitSettled()
+		base.Judge(plan.Spec())
 		paused.Kill()
 	}
 }
@@ -121,7 +121,7 @@ func TestABackendWhoseReaderStoppedIsEnded(t *testing.T) {
 	plan := single()
 	server, base := lab.NewServer(t, plan, pgserver.Config{})
 	pub := publisher(t, base, plan)
-	for i, url := range []string{server.URL("postgres"), server.TCPURL("postgres")} {
+	for i, url := range []string{base.URL, base.Way(server.TCPURL("postgres"))} {
 		stopped := lab.StartChild(t, url, plan)
 		seq := int64(10*i + 1)
 		pub.Put(t, seq, "flood")

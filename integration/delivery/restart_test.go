@@ -27,7 +27,7 @@ func TestADatabaseRestartedUnderLoadLosesAndRepeatsNothing(t *testing.T) {
 	}
 	require.NoError(t, pub.Stop())
 	lab.StartChild(t, base.URL, plan)
-	lab.StartChild(t, server.TCPURL("postgres"), plan)
+	lab.StartChild(t, base.Way(server.TCPURL("postgres")), plan)
 	base.Await(`SELECT count(*) > 500 FROM effect`)
 	require.NoError(t, server.Crash(t.Context()))
 	require.NoError(t, server.Restart(t.Context()))

@@ -147,6 +147,7 @@ func TestAStopWithoutDatabaseEnds(t *testing.T) {
 	close(g.open)
 	<-stopped
 	require.NoError(t, server.Restart(t.Context()))
+	base.AwaitReached()
 	lab.Start(t, base.URL, plan)
 	base.AwaitSettled()
 	base.Judge(plan.Spec())

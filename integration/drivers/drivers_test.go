@@ -4,9 +4,7 @@ package drivers
 import (
 	"context"
 	"errors"
-	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -112,9 +110,7 @@ func (w way) start(t *testing.T) *app {
 	require.NoError(t, err)
 	dsn := pgtest.Database(t, append(ddl, `CREATE TABLE payment (cents bigint)`, `CREATE TABLE booked (cents bigint)`)...)
 	if w.behind {
-		u, err := url.Parse(dsn)
-		require.NoError(t, err)
-		dsn = bouncer.Start(t, pgtest.Server(t), 6)(strings.TrimPrefix(u.Path, "/"))
+		dsn = bouncer.Start(t, pgtest.Server(t), dsn, 6)
 		if w.driver == "pgx" { // what prepares nothing
 			dsn += "&default_query_exec_mode=exec"
 		}

@@ -3,10 +3,8 @@
 package nodes_test
 
 import (
-	"net/url"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,14 +33,12 @@ var ways = map[string]func(*testing.T, *lab.Base, *lab.Plan) string{
 	},
 	"pgx and PgBouncer": func(t *testing.T, base *lab.Base, p *lab.Plan) string {
 		p.Driver, p.PgBouncer = "pgx", true
-		return behind(t, base) + "&default_query_exec_mode=exec"
+		return behind(t, base)
 	},
 }
 
 func behind(t *testing.T, base *lab.Base) string {
-	u, err := url.Parse(base.URL)
-	require.NoError(t, err)
-	return bouncer.Start(t, pgtest.Server(t), 10)(strings.TrimPrefix(u.Path, "/"))
+	return bouncer.Start(t, pgtest.Server(t), base.URL, 10)
 }
 
 // amount is how many events a way has, of four jobs each: by default 1,250 for

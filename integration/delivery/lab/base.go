@@ -13,22 +13,29 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/tidings-go/tidings/integration/delivery/oracle"
+	"github.com/tidings-go/tidings/integration/drivers/bouncer"
 	"github.com/tidings-go/tidings/kernel"
 	"github.com/tidings-go/tidings/persistence/pgserver"
 	"github.com/tidings-go/tidings/persistence/pgserver/pgtest"
 )
 
-// Base is a database with the lab's tables, and the test's own way to it.
+// Base is a database with the lab's tables, and the test's own connection to it.
 type Base struct {
+	// URL is how nodes reach the database: by the way of the run, see wayEnv.
 	URL string
-	DB  *sqlx.DB
-	t   testing.TB
+	// DB reaches it directly.
+	DB     *sqlx.DB
+	t      testing.TB
+	server *pgserver.Server
 }
 
 // NewBase makes a fresh database on the shared server.
 func NewBase(t testing.TB, p Plan) *Base {
 	t.Helper()
-	return Attach(t, pgtest.Database(t, DDL(t, p)))
+	b := Attach(t, pgtest.Database(t, DDL(t, p)))
+	b.server = pgtest.Server(t)
+	b.URL = b.Way(b.URL)
+	return b
 }
 
 // NewServer starts a server of the test's own, which it may crash and restart,
@@ -54,10 +61,48 @@ func NewServer(t testing.TB, p Plan, c pgserver.Config) (*pgserver.Server, *Base
 	})
 	b := Attach(t, s.URL("postgres"))
 	b.Exec(DDL(t, p))
+	b.server = s
+	b.URL = b.Way(b.URL)
 	return s, b
 }
 
-// Attach is the test's own way to a database that has the lab's tables.
+// Way returns how nodes reach the base's server at direct, one of its own URLs, by
+// the way of the run: with a PgBouncer between, it is that which uses direct.
+func (b *Base) Way(direct string) string {
+	b.t.Helper()
+	if !chosen.bouncer {
+		return direct
+	}
+	return bouncer.Start(b.t, b.server, direct, bouncerPool)
+}
+
+// AwaitReached waits until nodes reach the database again after its server was
+// down: for a second a PgBouncer does not try, and refuses those who come.
+func (b *Base) AwaitReached() {
+	b.t.Helper()
+	way, err := sqlx.Open("postgres", b.URL)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer way.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
+	defer cancel()
+	for err := way.PingContext(ctx); err != nil; err = way.PingContext(ctx) {
+		select {
+		case <-ctx.Done():
+			b.t.Fatalf("not reached: %v", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// bouncerPool is how many connections to the server a PgBouncer has for a base:
+// fewer than the nodes of a test together ask for, and enough that those in which a
+// test holds a listener, a lock or a statement leave some to the others.
+const bouncerPool = 20
+
+// Attach is the test's own connection to a database that has the lab's tables.
+// Nodes reach it directly, too.
 func Attach(t testing.TB, url string) *Base {
 	t.Helper()
 	db, err := sqlx.Open("postgres", url)

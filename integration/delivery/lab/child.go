@@ -41,14 +41,14 @@ func Launch(t testing.TB, role, url string, p Plan, more ...string) *process.Chi
 
 // Env tells a child its database and its plan.
 func Env(url string, p Plan) []string {
-	return []string{planEnv + "=" + p.encode(), urlEnv + "=" + url}
+	return []string{planEnv + "=" + chosen.on(p).encode(), urlEnv + "=" + url}
 }
 
 // StartChildOf is StartChild with another program than the test's own: a copy of
 // it.
 func StartChildOf(t testing.TB, program, url string, p Plan) *process.Child {
 	t.Helper()
-	c := process.StartProgram(t, program, Role, planEnv+"="+p.encode(), urlEnv+"="+url)
+	c := process.StartProgram(t, program, Role, Env(url, p)...)
 	c.Expect(1, "up")
 	return c
 }

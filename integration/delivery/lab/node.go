@@ -3,7 +3,6 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +38,13 @@ const startTimeout = time.Minute
 // Open assembles and starts a node on a database. Intervals that the plan leaves
 // open are short.
 func Open(url string, p Plan, log *slog.Logger) (*Node, error) {
+	p = chosen.on(p)
 	d := quick(p.Delivery)
-	pool, err := sqlx.Open(cmp.Or(p.Driver, "postgres"), url)
+	dsn, err := p.dsn(url)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := sqlx.Open(p.Driver, dsn)
 	if err != nil {
 		return nil, err
 	}

@@ -71,9 +71,11 @@ type Plan struct {
 	// Connections bounds the pool; 0 is what delivery needs and ten.
 	Connections int
 	PublishOnly bool
-	// Driver is the driver of the pool: "postgres" (lib/pq, the default) or "pgx".
+	// Driver is the driver of the pool: "postgres" (lib/pq) or "pgx"; empty: that of
+	// the way of the run, see wayEnv.
 	Driver string
-	// PgBouncer says that the database's URL leads through a PgBouncer.
+	// PgBouncer says that the database's URL leads through a PgBouncer, as it does
+	// by some ways of the run.
 	PgBouncer bool
 	// Listen is where to LISTEN for other processes; empty polls only.
 	Listen string

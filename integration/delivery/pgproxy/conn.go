@@ -138,6 +138,9 @@ func (c *conn) rule(m message) *Rule {
 		return c.executed(cString(m.body))
 	case 'P': // Parse: name, text
 		name := cString(m.body)
+		if name != "" {
+			c.proxy.keptOne()
+		}
 		c.prepared[name] = cString(m.body[len(name)+1:])
 	case 'B': // Bind: portal, name
 		portal := cString(m.body)
@@ -149,19 +152,29 @@ func (c *conn) rule(m message) *Rule {
 }
 
 func (c *conn) executed(text string) *Rule {
-	if strings.HasPrefix(text, "BEGIN") {
+	if begins(text) {
 		c.before = nil
 	}
 	rule := c.proxy.note(Statement{Text: text, Before: c.before})
 	switch {
-	case strings.HasSuffix(text, "COMMIT AND CHAIN"):
+	case chains(text):
 		c.before = []string{"BEGIN"} // as if it had been sent
-	case strings.HasPrefix(text, "COMMIT"), strings.HasPrefix(text, "ROLLBACK"):
+	case commits(text), hasPrefix(text, "ROLLBACK"):
 		c.before = nil
-	case c.before != nil || strings.HasPrefix(text, "BEGIN"):
+	case c.before != nil || begins(text):
 		c.before = append(c.before, text)
 	}
 	return rule
+}
+
+// The ends of transactions in the words of the kernel and of either driver: pgx
+// writes them small.
+func begins(text string) bool  { return hasPrefix(text, "BEGIN") }
+func chains(text string) bool  { return strings.HasSuffix(strings.ToUpper(text), "COMMIT AND CHAIN") }
+func commits(text string) bool { return hasPrefix(text, "COMMIT") || chains(text) }
+
+func hasPrefix(text, word string) bool {
+	return len(text) >= len(word) && strings.EqualFold(text[:len(word)], word)
 }
 
 func cString(b []byte) string {

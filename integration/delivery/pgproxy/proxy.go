@@ -64,7 +64,7 @@ func Containing(texts ...string) Match {
 // all the texts, whether or not it begins the next one.
 func CommitAfter(texts ...string) Match {
 	return func(s Statement) bool {
-		return strings.Contains(s.Text, "COMMIT") && slices.ContainsFunc(s.Before, func(b string) bool {
+		return commits(s.Text) && slices.ContainsFunc(s.Before, func(b string) bool {
 			return containsAll(b, texts)
 		})
 	}
@@ -90,6 +90,7 @@ type Proxy struct {
 	rules []*Rule
 	conns map[*conn]bool
 	seen  []string
+	kept  int // statements prepared under a name
 	down  bool
 	sky   weather
 }
@@ -167,6 +168,20 @@ func (p *Proxy) Statements() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.seen...)
+}
+
+// Prepared returns how many statements were prepared under a name so far, to be
+// used again.
+func (p *Proxy) Prepared() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.kept
+}
+
+func (p *Proxy) keptOne() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept++
 }
 
 // Forget forgets the statements seen so far.

@@ -37,16 +37,23 @@ func find(t testing.TB) string {
 	return ""
 }
 
-// Start runs a PgBouncer before server, with poolSize server connections for each
-// database, and returns what makes URLs of databases behind it. It ends with the
-// test.
-func Start(t testing.TB, server *pgserver.Server, poolSize int) func(database string) string {
+// Start runs a PgBouncer that reaches server as direct does, the URL of a database
+// by either kind of socket, with poolSize connections to it for each database. It
+// returns the URL of that database behind it. It ends with the test.
+func Start(t testing.TB, server *pgserver.Server, direct string, poolSize int) string {
 	t.Helper()
 	program := find(t)
+	u, err := url.Parse(direct)
+	require.NoError(t, err)
+	host := server.SocketDir()
+	if u.Hostname() != "" {
+		host = u.Hostname()
+	}
 	dir, err := os.MkdirTemp("", "bouncer")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	port := freePort(t)
+	// server_login_retry: by default it leaves a server that was down alone for 15 s.
 	config := fmt.Sprintf(`[databases]
 * = host=%s port=%d user=postgres
 [pgbouncer]
@@ -57,8 +64,9 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = %d
 max_client_conn = 500
+server_login_retry = 1
 ignore_startup_parameters = extra_float_digits
-`, server.SocketDir(), server.Port(), port, poolSize)
+`, host, server.Port(), port, poolSize)
 	path := filepath.Join(dir, "pgbouncer.ini")
 	require.NoError(t, os.WriteFile(path, []byte(config), 0o644))
 	require.NoError(t, os.Chmod(dir, 0o755))
@@ -75,11 +83,9 @@ ignore_startup_parameters = extra_float_digits
 			t.Logf("pgbouncer: %s", log.String())
 		}
 	})
-	behind := func(database string) string {
-		return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", port, url.PathEscape(database))
-	}
-	awaitReady(t, behind("postgres"), &log)
-	return behind
+	behind := url.URL{Scheme: "postgres", User: url.User("postgres"), Host: fmt.Sprintf("127.0.0.1:%d", port), Path: u.Path, RawQuery: "sslmode=disable"}
+	awaitReady(t, behind.String(), &log)
+	return behind.String()
 }
 
 func awaitReady(t testing.TB, url string, log *lockedBuffer) {
