@@ -169,7 +169,8 @@ func (c *conn) executed(text string) *Rule {
 
 // The ends of transactions in the words of the kernel and of either driver: pgx
 // writes them small.
-func begins(text string) bool  { return hasPrefix(text, "BEGIN") }
+func begins(text string) bool { return hasPrefix(text, "BEGIN") }
+
 func chains(text string) bool  { return strings.HasSuffix(strings.ToUpper(text), "COMMIT AND CHAIN") }
 func commits(text string) bool { return hasPrefix(text, "COMMIT") || chains(text) }
 
