@@ -112,9 +112,9 @@ func (c *claimer) claimReady() bool {
 
 // How long claims may begin where the last one ended, while there is a backlog: a
 // job that is older than what was claimed and appears behind its back waits as long
-// at most. Its publisher was slow to commit, or another node handed it back or
-// promoted it; what this node does is looked for at once. The share keeps claims
-// that begin at the oldest job to a twentieth of the time, however long they take.
+// at most. Its publisher was slow to commit, or it was handed back or promoted. The
+// share keeps claims that begin at the oldest job to a twentieth of the time, however
+// long they take.
 const (
 	wholeClaim = 100 * time.Millisecond
 	wholeShare = 20
