@@ -26,7 +26,7 @@ lint: gofumpt vet staticcheck ## gofumpt, go vet for each system, staticcheck
 bench: postgres ## measure beside the floor and River, in ten minutes (BENCHFLAGS, see docs/performance.md)
 	go run ./integration/bench $(BENCHFLAGS)
 
-bench-full: postgres ## measure everything: an hour, and 10 GB of disk
+bench-full: postgres ## measure everything: twenty minutes, and 10 GB of disk
 	go run ./integration/bench -full $(BENCHFLAGS)
 
 # How long the kinds of integration/faults are in a soak. -test.parallel: more at
