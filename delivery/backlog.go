@@ -130,24 +130,20 @@ func (b *BacklogReader) bounded(ctx context.Context, f func(context.Context, *pe
 }
 
 func (b *BacklogReader) listeners(ctx context.Context, t *persistence.Transaction) ([]ListenerBacklog, error) {
-	rows, err := b.read.Query(ctx, t, frontSize, countBound)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var all []ListenerBacklog
-	for rows.Next() {
+	err := b.read.QueryEach(ctx, t, []any{frontSize, countBound}, func(rows *sql.Rows) error {
 		var l ListenerBacklog
 		var age, oldest float64
 		err := rows.Scan(&l.Listener, &l.Nodes, &age, &oldest, &l.Ready, &l.Waiting, &l.Claimed, &l.Failed)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		l.QueueAge, l.OldestUnfinished = seconds(age), seconds(oldest)
 		all = append(all, l)
-	}
+		return nil
+	})
 	slices.SortFunc(all, func(x, y ListenerBacklog) int { return strings.Compare(x.Listener, y.Listener) })
-	return all, rows.Err()
+	return all, err
 }
 
 // exact replaces a count that reached the bound by the last full one, after

@@ -86,24 +86,23 @@ func (c *claimer) claimReady() bool {
 		return false
 	}
 	took := time.Since(begun)
-	got, last := map[*lane]int{}, map[*lane]time.Time{}
+	got := map[*lane][]*job{} // the oldest first, as jobs are
 	for _, j := range jobs {
-		got[j.lane]++
-		last[j.lane] = j.createdAt // jobs are in this order
+		got[j.lane] = append(got[j.lane], j)
 	}
 	again := len(jobs) > 0
 	for i, l := range lanes {
-		full := got[l] >= limits[i]
-		switch {
-		case l.from.IsZero():
+		n := len(got[l])
+		l.active = n >= limits[i]
+		if l.from.IsZero() {
 			l.whole = time.Now().Add(max(wholeClaim, wholeShare*took))
-			l.more = full
-		case !full: // the older ones were left out
+			l.more = l.active
+		} else if !l.active { // the older ones were left out
 			again = true
 		}
-		l.active = full
-		if l.from = last[l]; !full {
-			l.from = time.Time{}
+		l.from = time.Time{}
+		if l.active {
+			l.from = got[l][n-1].createdAt
 		}
 	}
 	c.accept(jobs)

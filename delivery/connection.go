@@ -70,17 +70,7 @@ type transactions struct {
 
 func (t transactions) alone(statement *persistence.Statement, args []any, scan func(*sql.Rows) error) error {
 	return unguarded(t.required, func(ctx context.Context, tx *persistence.Transaction) error {
-		rows, err := statement.Query(ctx, tx, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := scan(rows); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		return statement.QueryEach(ctx, tx, args, scan)
 	})
 }
 

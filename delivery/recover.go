@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log/slog"
 
@@ -87,19 +88,14 @@ func (r *run) promoteSingly() {
 // answers with: none where another node is at the step.
 func (r *run) numbers(s step, statement *persistence.Statement, args ...any) (ids []int64, err error) {
 	err = r.locked(s, func(ctx context.Context, t *persistence.Transaction) error {
-		rows, err := statement.Query(ctx, t, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		return statement.QueryEach(ctx, t, args, func(rows *sql.Rows) error {
 			var id int64
 			if err := rows.Scan(&id); err != nil {
 				return err
 			}
 			ids = append(ids, id)
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	if err != nil {
 		return nil, err

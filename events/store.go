@@ -169,29 +169,25 @@ func (s *store) query(ctx context.Context, q persistence.Querier, statement *per
 
 // queryOwn reads the events' own rows, in the order of the answer.
 func (s *store) queryOwn(ctx context.Context, q persistence.Querier, statement *persistence.Statement, args []any) ([]Stored, map[uuid.UUID]*mapping.Record, error) {
-	rows, err := statement.Query(ctx, q, args...)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer rows.Close()
 	var all []Stored
 	records := map[uuid.UUID]*mapping.Record{}
-	for rows.Next() {
+	err := statement.QueryEach(ctx, q, args, func(rows *sql.Rows) error {
 		var e Stored
 		var nanos int
 		var causation uuid.NullUUID
 		var trace sql.NullString
 		fact := s.plan.Targets(0)
 		if err := rows.Scan(append([]any{&e.ID, &e.OccurredAt, &nanos, &e.Correlation, &causation, &trace, &e.RecordedAt}, fact...)...); err != nil {
-			return nil, nil, err
+			return err
 		}
 		e.OccurredAt = e.OccurredAt.UTC().Add(time.Duration(nanos))
 		e.RecordedAt, e.Causation, e.Trace = e.RecordedAt.UTC(), causation.UUID, trace.String
 		all = append(all, e)
 		records[e.ID] = s.plan.NewRecord()
 		records[e.ID].Add(0, fact)
-	}
-	return all, records, rows.Err()
+		return nil
+	})
+	return all, records, err
 }
 
 // queryPart reads the rows of one table for all records that have some there.
@@ -205,21 +201,16 @@ func (s *store) queryPart(ctx context.Context, q persistence.Querier, part int, 
 	if len(ids) == 0 {
 		return nil
 	}
-	rows, err := s.parts[part].load.Query(ctx, q, uuidArray(ids))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var id uuid.UUID
 	into := make([]any, 1+len(s.plan.Tables()[part].Columns))
 	into[0] = &id
-	for rows.Next() {
+	return s.parts[part].load.QueryEach(ctx, q, []any{uuidArray(ids)}, func(rows *sql.Rows) error {
 		targets := s.plan.Targets(part)
 		copy(into[1:], targets)
 		if err := rows.Scan(into...); err != nil {
 			return err
 		}
 		records[id].Add(part, targets)
-	}
-	return rows.Err()
+		return nil
+	})
 }

@@ -85,20 +85,7 @@ func (r *Reserved) settle(ctx context.Context, settings Settings) error {
 // sent and its outcome is not known, or where scan failed; every other error means
 // that it had no effect.
 func (s *Session) QueryAlone(ctx context.Context, st *Statement, args []any, scan func(*sql.Rows) error) error {
-	rows, err := s.query(ctx, st, args)
-	if err != nil {
-		return aloneError(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return because(ErrUnknownOutcome, err)
-		}
-	}
-	return aloneError(rows.Err()) // the rows have ended, and with them the transaction
-}
-
-func aloneError(err error) error {
+	err := st.QueryEach(ctx, s, args, scan)
 	if err == nil || isNonFatal(err) {
 		return err
 	}

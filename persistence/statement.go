@@ -63,6 +63,21 @@ func (s *Statement) Query(ctx context.Context, q Querier, args ...any) (*sql.Row
 	return q.query(ctx, s, args)
 }
 
+// QueryEach runs the statement on q and hands each row to scan, whose error ends it.
+func (s *Statement) QueryEach(ctx context.Context, q Querier, args []any, scan func(*sql.Rows) error) error {
+	rows, err := s.Query(ctx, q, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err() // the rows have ended, and with them what the statement does
+}
+
 func (t *Transaction) query(ctx context.Context, s *Statement, args []any) (*sql.Rows, error) {
 	if err := t.enter(); err != nil {
 		return nil, err

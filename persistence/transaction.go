@@ -252,8 +252,8 @@ func (t *Transaction) commit(alone bool) error {
 }
 
 // commitError tells known failures from unknown outcomes: known is a non-fatal
-// error of the server, the server's word that the transaction was already aborted,
-// and the driver's that it never sent COMMIT.
+// error of the server, and the server's word that the transaction was already
+// aborted.
 func commitError(err error) error {
 	switch {
 	case err == nil:
