@@ -3,7 +3,6 @@
 package delivery_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +70,7 @@ func TestALostConnectionRepeatsNothing(t *testing.T) {
 		"load of a suspect":       {statement: loadStatement, kill: true},
 		"acknowledge of suspects": {statement: acknowledgeStatement, kill: true},
 	}
-	if strings.Contains(os.Getenv("TIDINGS_LAB_WAY"), "pgbouncer") { // a claim is no transaction by itself
+	if lab.BehindPgBouncer() { // a claim is no transaction by itself
 		cuts["COMMIT of a claim"] = cut{statement: claimStatement, commit: true}
 		cuts["COMMIT of a suspect"] = cut{statement: suspectStatement, commit: true, kill: true}
 	}

@@ -111,8 +111,9 @@ func (w way) start(t *testing.T) *app {
 	dsn := pgtest.Database(t, append(ddl, `CREATE TABLE payment (cents bigint)`, `CREATE TABLE booked (cents bigint)`)...)
 	if w.behind {
 		dsn = bouncer.Start(t, pgtest.Server(t), dsn, 6)
-		if w.driver == "pgx" { // what prepares nothing
-			dsn += "&default_query_exec_mode=exec"
+		if w.driver == "pgx" {
+			dsn, err = bouncer.ForPGX(dsn)
+			require.NoError(t, err)
 		}
 	} else {
 		w.opts = append(w.opts, kernel.Listen(dsn))

@@ -32,8 +32,12 @@ type Base struct {
 // NewBase makes a fresh database on the shared server.
 func NewBase(t testing.TB, p Plan) *Base {
 	t.Helper()
-	b := Attach(t, pgtest.Database(t, DDL(t, p)))
-	b.server = pgtest.Server(t)
+	return Attach(t, pgtest.Database(t, DDL(t, p))).on(pgtest.Server(t))
+}
+
+// on has nodes reach the base, which is on this server, by the way of the run.
+func (b *Base) on(s *pgserver.Server) *Base {
+	b.server = s
 	b.URL = b.Way(b.URL)
 	return b
 }
@@ -61,9 +65,7 @@ func NewServer(t testing.TB, p Plan, c pgserver.Config) (*pgserver.Server, *Base
 	})
 	b := Attach(t, s.URL("postgres"))
 	b.Exec(DDL(t, p))
-	b.server = s
-	b.URL = b.Way(b.URL)
-	return s, b
+	return s, b.on(s)
 }
 
 // Way returns how nodes reach the base's server at direct, one of its own URLs, by

@@ -5,9 +5,10 @@ package lab
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
+
+	"github.com/tidings-go/tidings/integration/drivers/bouncer"
 )
 
 // wayEnv names the way in which the nodes of a run of tests reach PostgreSQL: empty
@@ -55,18 +56,14 @@ func (w way) on(p Plan) Plan {
 	return p
 }
 
-// dsn is what the plan's driver is opened with to reach a database: pgx prepares
-// statements by itself unless it is told not to.
+// dsn is what the plan's driver is opened with to reach a database.
 func (p Plan) dsn(database string) (string, error) {
 	if p.Driver != "pgx" || !p.PgBouncer {
 		return database, nil
 	}
-	u, err := url.Parse(database)
-	if err != nil {
-		return "", err
-	}
-	q := u.Query()
-	q.Set("default_query_exec_mode", "exec")
-	u.RawQuery = q.Encode()
-	return u.String(), nil
+	return bouncer.ForPGX(database)
 }
+
+// BehindPgBouncer says whether the nodes of this run reach PostgreSQL through a
+// PgBouncer.
+func BehindPgBouncer() bool { return chosen.bouncer }

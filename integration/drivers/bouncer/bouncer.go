@@ -88,6 +88,19 @@ ignore_startup_parameters = extra_float_digits
 	return behind.String()
 }
 
+// ForPGX returns the URL of a database behind a PgBouncer as pgx takes it: it prepares
+// statements by itself unless it is told not to.
+func ForPGX(behind string) (string, error) {
+	u, err := url.Parse(behind)
+	if err != nil {
+		return "", err
+	}
+	q := u.Query()
+	q.Set("default_query_exec_mode", "exec")
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
 func awaitReady(t testing.TB, url string, log *lockedBuffer) {
 	t.Helper()
 	db, err := sql.Open("postgres", url)
